@@ -1,0 +1,1 @@
+"""Where entries are kept: append-only, one writer per run, readable by anybody."""

@@ -1,0 +1,37 @@
+"""Tamper evidence: each record's hash covers its predecessor's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from counterfoil.types.entry import Record
+
+
+def origin(run_id: str) -> str:
+    """The hash before a run's first record."""
+    return hashlib.sha256(f"counterfoil run {run_id}".encode()).hexdigest()
+
+
+def link(previous: str, seq: int, epoch: int, at: float, v: int, body_digest: str) -> str:
+    """The hash of a record. It covers the digest of the body, so a body can be erased and the chain still hold."""
+    return hashlib.sha256(f"{previous}|{seq}|{epoch}|{at!r}|{v}|{body_digest}".encode()).hexdigest()
+
+
+def body_digest(body: bytes) -> str:
+    """SHA-256 of an encoded entry."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def gaps(records: Iterable[Record]) -> list[str]:
+    """What is wrong with the order of a run's records: a missing number, an epoch that goes back."""
+    found: list[str] = []
+    epoch = 0
+    for expected, record in enumerate(records):
+        if record.seq != expected:
+            found.append(f"record {expected} is missing: the next one is {record.seq}")
+            break
+        if record.epoch < epoch:
+            found.append(f"record {record.seq} was written by owner {record.epoch}, after owner {epoch} had taken over")
+        epoch = max(epoch, record.epoch)
+    return found

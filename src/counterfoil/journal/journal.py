@@ -1,0 +1,103 @@
+"""The port: a journal is the only truth about a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from counterfoil.types.entry import Entry, Record
+
+Status = Literal["ready", "running", "waiting", "doubt", "done"]
+"""Where a run stands, as an index that can be rebuilt from its entries."""
+
+
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the index of runs. Times are Unix seconds."""
+
+    id: str
+    status: Status
+    requester: str
+    epoch: int
+    created: float
+    updated: float
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that came from outside a run, for whoever owns it to take up: an answer, a settlement, a cancel."""
+
+    n: int
+    at: float
+    by: str
+    kind: Literal["answer", "settle", "cancel"]
+    ref: str
+    data: Mapping[str, Any]
+
+
+class Log(Protocol):
+    """The right to write one run: held by one process at a time, fenced by its epoch."""
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """How many owners the run has had."""
+        ...
+
+    async def append(self, entries: Sequence[Entry], *, durable: bool = False) -> None:
+        """Add entries, all or none. Returns at once, unless `durable`: then when no crash can lose them.
+
+        Raises `Fenced` when another process owns the run by now, `JournalError` when it cannot be written; after
+        either the log takes nothing more, so that no gap is possible.
+        """
+        ...
+
+    async def inbox(self, after: int = 0) -> list[Item]:
+        """What came from outside since item `after`."""
+        ...
+
+    async def release(self, status: Status) -> None:
+        """Give the run up, all entries written. Safe to call twice, and on a log that failed."""
+        ...
+
+
+class Journal(Protocol):
+    """Keeps entries per run, in order, for ever. Safe for many processes where its storage is."""
+
+    async def create(self, run_id: str, requester: str) -> Log:
+        """Begin a run. Raises `JournalError` when the id is taken."""
+        ...
+
+    async def claim(self, run_id: str) -> tuple[Log, list[Record]]:
+        """Become a run's owner and read it. Raises `RunNotFound`, `RunBusy`, `JournalCorrupt`."""
+        ...
+
+    async def read(self, run_id: str) -> list[Record]:
+        """Read a run without owning it. Raises `RunNotFound`, `JournalCorrupt`."""
+        ...
+
+    async def post(self, run_id: str, kind: str, ref: str, by: str, data: Mapping[str, Any]) -> Item | None:
+        """Leave something in a run's inbox: durable when it returns.
+
+        Returns `None` if it was taken, or the item that stands there already under the same `kind` and `ref`: the
+        first one counts, from however many processes they come.
+        """
+        ...
+
+    async def inbox(self, run_id: str) -> list[Item]:
+        """What came for a run from outside, in order."""
+        ...
+
+    async def runs(
+        self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
+    ) -> list[RunInfo]:
+        """List runs, the latest first."""
+        ...
+
+    async def aclose(self) -> None:
+        """Write what is left and let go of the storage."""
+        ...

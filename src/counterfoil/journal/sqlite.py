@@ -1,0 +1,396 @@
+"""A journal in one SQLite file, for as many processes of one machine as like to share it."""
+
+from __future__ import annotations
+
+import atexit
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from counterfoil.journal.chain import body_digest, gaps, link, origin
+from counterfoil.journal.codec import decode, encode
+from counterfoil.journal.journal import Item, RunInfo, Status
+from counterfoil.journal.liveness import Presence
+from counterfoil.journal.writer import Job, Writer
+from counterfoil.types.entry import VERSION, Entry, Record
+from counterfoil.types.error import Fenced, JournalCorrupt, JournalError, RunBusy, RunNotFound
+
+SCHEMA_VERSION = 1
+BLOB_BYTES = 16_384
+"""Bodies larger than this are kept once, under their digest."""
+
+_SCHEMA = """
+CREATE TABLE session (
+    id TEXT PRIMARY KEY, requester TEXT NOT NULL, status TEXT NOT NULL, owner TEXT NOT NULL, epoch INTEGER NOT NULL,
+    wake INTEGER NOT NULL DEFAULT 0, created REAL NOT NULL, updated REAL NOT NULL,
+    head INTEGER NOT NULL DEFAULT 0, hash TEXT NOT NULL) STRICT;
+CREATE INDEX session_status ON session(status, updated);
+CREATE TABLE event (
+    pos INTEGER PRIMARY KEY, session TEXT NOT NULL, seq INTEGER NOT NULL, epoch INTEGER NOT NULL, at REAL NOT NULL,
+    v INTEGER NOT NULL, kind TEXT NOT NULL, data BLOB, digest TEXT NOT NULL, hash TEXT NOT NULL,
+    UNIQUE(session, seq)) STRICT;
+CREATE TABLE inbox (
+    session TEXT NOT NULL, n INTEGER NOT NULL, at REAL NOT NULL, by TEXT NOT NULL, kind TEXT NOT NULL,
+    ref TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(session, n), UNIQUE(session, kind, ref)) STRICT;
+CREATE TABLE blob (sha256 TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+"""
+
+
+class SqliteLog:
+    """The right to write one run of a `SqliteJournal`."""
+
+    def __init__(self, journal: SqliteJournal, run_id: str, epoch: int, seq: int, head: str) -> None:
+        self.run_id = run_id
+        self.epoch = epoch
+        self._journal = journal
+        self._seq = seq
+        self._hash = head
+        self._pending: Job | None = None
+        self._failed: BaseException | None = None
+        self._released = False
+
+    async def append(self, entries: Sequence[Entry], *, durable: bool = False) -> None:
+        """Add entries, all or none."""
+        self._check()
+        at = time.time()
+        rows: list[tuple[Any, ...]] = []
+        blobs: list[tuple[str, bytes]] = []
+        for entry in entries:
+            body = encode(entry)
+            digest = body_digest(body)
+            self._hash = link(self._hash, self._seq, self.epoch, at, VERSION, digest)
+            kind: Any = entry.__struct_config__.tag
+            stored: bytes | None = body
+            if len(body) > BLOB_BYTES:
+                blobs.append((digest, body))
+                stored = None
+            rows.append((self.run_id, self._seq, self.epoch, at, VERSION, kind, stored, digest, self._hash))
+            self._seq += 1
+        run_id, epoch, seq, head = self.run_id, self.epoch, self._seq, self._hash
+
+        def do(db: sqlite3.Connection) -> None:
+            changed = db.execute(
+                "UPDATE session SET head = ?, hash = ?, updated = ? WHERE id = ? AND epoch = ?",
+                (seq, head, at, run_id, epoch),
+            )
+            if changed.rowcount != 1:
+                raise Fenced(f"run {run_id} has another owner by now: this process may not write it any more")
+            if blobs:
+                db.executemany("INSERT OR IGNORE INTO blob VALUES (?, ?)", blobs)
+            db.executemany(
+                "INSERT INTO event (session, seq, epoch, at, v, kind, data, digest, hash) VALUES (?,?,?,?,?,?,?,?,?)",
+                rows,
+            )
+
+        await self._put(do, durable)
+
+    async def _put(self, do: Callable[[sqlite3.Connection], Any], durable: bool) -> None:
+        job = Job(do, durable)
+        if durable:
+            job.prepare()
+        try:
+            self._journal.writer.put(job)
+            self._pending = job
+            if durable:
+                await job.wait()
+        except JournalError as error:
+            self._failed = error
+            raise
+        except sqlite3.Error as error:
+            self._failed = _explained(error, self._journal.path)
+            raise self._failed from error
+
+    def _check(self) -> None:
+        """One failed append poisons the log: no gap is possible, because nothing more is taken."""
+        pending = self._pending
+        if pending is not None and pending.done:
+            self._pending = None
+            if isinstance(pending.error, sqlite3.Error):
+                self._failed = _explained(pending.error, self._journal.path)
+            elif pending.error is not None:
+                self._failed = pending.error
+        if self._failed is not None:
+            raise self._failed
+        if self._released:
+            raise JournalError(f"run {self.run_id} was released: claim it again to write it")
+
+    async def inbox(self, after: int = 0) -> list[Item]:
+        """What came from outside since item `after`."""
+        return self._journal.items(self.run_id, after)
+
+    async def release(self, status: Status) -> None:
+        """Give the run up, all entries written."""
+        if self._released:
+            return
+        self._released = True
+        self._journal.held.discard(self.run_id)
+        run_id, epoch = self.run_id, self.epoch
+
+        def do(db: sqlite3.Connection) -> None:
+            db.execute(
+                "UPDATE session SET status = ?, owner = '', updated = ? WHERE id = ? AND epoch = ?",
+                (status, time.time(), run_id, epoch),
+            )
+
+        if self._failed is None:
+            try:
+                await self._journal.writer.do(do, durable=False)
+            except (JournalError, sqlite3.Error) as error:
+                if isinstance(self._failed, BaseException):
+                    return
+                raise _explained(error, self._journal.path) from error
+            pending, self._pending = self._pending, None
+            if pending is not None and pending.error is not None:
+                raise _explained(pending.error, self._journal.path) from pending.error
+
+
+class SqliteJournal:
+    """Keeps runs in one SQLite file: append-only, hash-chained, durable before any effect.
+
+    WAL mode; what must outlive a power cut is committed with `synchronous=FULL`, everything else outlives the process.
+    Several processes may share the file: each run has one owner at a time. Raises `JournalError` with what to do when
+    the file is no journal, is locked, or belongs to a newer version.
+    """
+
+    def __init__(self, path: str | Path, *, busy_seconds: float = 10.0) -> None:
+        self.path = Path(path)
+        self._busy = busy_seconds
+        self.held: set[str] = set()
+        """The runs that this process works on now."""
+        try:
+            self._prepare()
+            self._reader = self._connect()
+            self._presence = Presence(self.path.with_name(self.path.name + ".owners"))
+        except (sqlite3.Error, OSError) as error:
+            raise _explained(error, self.path) from error
+        self._lock = threading.Lock()
+        self.writer = Writer(self._connect)
+        self._closed = False
+        # A journal that nobody closed still writes what it has taken.
+        self._finalizer = weakref.finalize(self, _close, self.writer, self._presence)
+        atexit.register(self._finalizer)
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+
+    def _prepare(self) -> None:
+        if not self.path.parent.is_dir():
+            raise JournalError(f"the folder {self.path.parent} does not exist: create it, or choose another path")
+        db = self._connect()
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("BEGIN IMMEDIATE")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version > SCHEMA_VERSION:
+                raise JournalError(
+                    f"{self.path} was written by a newer counterfoil (schema {version}; this one knows "
+                    f"{SCHEMA_VERSION}): upgrade counterfoil"
+                )
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if version == 0:
+                if tables:
+                    raise JournalError(f"{self.path} is a database of something else: choose another path")
+                for statement in _SCHEMA.split(";\n"):
+                    if statement.strip():
+                        db.execute(statement)
+                db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            db.execute("COMMIT")
+        finally:
+            db.close()
+
+    def _query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        try:
+            with self._lock:
+                return self._reader.execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise _explained(error, self.path) from error
+
+    async def _write(self, do: Callable[[sqlite3.Connection], Any], *, durable: bool = True) -> Any:
+        try:
+            return await self.writer.do(do, durable=durable)
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.Error as error:
+            raise _explained(error, self.path) from error
+
+    async def create(self, run_id: str, requester: str) -> SqliteLog:
+        """Begin a run."""
+        now, head, owner = time.time(), origin(run_id), self._presence.owner
+
+        def do(db: sqlite3.Connection) -> None:
+            db.execute(
+                "INSERT INTO session (id, requester, status, owner, epoch, created, updated, hash) "
+                "VALUES (?, ?, 'running', ?, 1, ?, ?, ?)",
+                (run_id, requester, owner, now, now, head),
+            )
+
+        try:
+            await self._write(do, durable=False)
+        except sqlite3.IntegrityError as error:
+            raise JournalError(f"there is a run {run_id!r} already") from error
+        self.held.add(run_id)
+        return SqliteLog(self, run_id, 1, 0, head)
+
+    async def claim(self, run_id: str) -> tuple[SqliteLog, list[Record]]:
+        """Become a run's owner and read it."""
+        if run_id in self.held:
+            raise RunBusy(f"run {run_id} is being worked on in this process")
+        presence = self._presence
+
+        def do(db: sqlite3.Connection) -> tuple[int, int, str]:
+            row = db.execute("SELECT status, owner, epoch, head, hash FROM session WHERE id = ?", (run_id,)).fetchone()
+            if row is None:
+                raise RunNotFound(f"there is no run {run_id!r} in {self.path}")
+            status, owner, epoch, head, hash = row
+            if status == "running" and owner != presence.owner and presence.alive(owner):
+                raise RunBusy(f"run {run_id} is being worked on by process {owner.split('-')[0]}")
+            db.execute(
+                "UPDATE session SET status = 'running', owner = ?, epoch = ?, updated = ? WHERE id = ?",
+                (presence.owner, epoch + 1, time.time(), run_id),
+            )
+            return epoch + 1, head, hash
+
+        self.held.add(run_id)
+        try:
+            epoch, head, hash = await self._write(do)
+            records = await self.read(run_id)
+        except BaseException:
+            self.held.discard(run_id)
+            raise
+        return SqliteLog(self, run_id, epoch, head, hash), records
+
+    async def read(self, run_id: str) -> list[Record]:
+        """Read a run without owning it."""
+        if not self._query("SELECT 1 FROM session WHERE id = ?", (run_id,)):
+            raise RunNotFound(f"there is no run {run_id!r} in {self.path}")
+        rows = self._query(
+            "SELECT seq, epoch, at, v, coalesce(data, (SELECT bytes FROM blob WHERE sha256 = digest)), hash "
+            "FROM event WHERE session = ? ORDER BY seq",
+            (run_id,),
+        )
+        records: list[Record] = []
+        for seq, epoch, at, v, body, hash in rows:
+            if body is None:
+                raise JournalCorrupt(f"run {run_id}: the body of record {seq} is missing: restore it from a backup")
+            records.append(Record(run_id, seq, epoch, at, decode(body, v), v, hash))
+        if problems := gaps(records):
+            raise JournalCorrupt(f"run {run_id}: {problems[0]}")
+        return records
+
+    async def post(self, run_id: str, kind: str, ref: str, by: str, data: Mapping[str, Any]) -> Item | None:
+        """Leave something in a run's inbox."""
+        body, now = msgspec.json.encode(data), time.time()
+
+        def do(db: sqlite3.Connection) -> bool:
+            if db.execute("SELECT 1 FROM session WHERE id = ?", (run_id,)).fetchone() is None:
+                raise RunNotFound(f"there is no run {run_id!r} in {self.path}")
+            taken = db.execute(
+                "INSERT INTO inbox SELECT ?, coalesce(max(n), 0) + 1, ?, ?, ?, ?, ? FROM inbox WHERE session = ? "
+                "ON CONFLICT(session, kind, ref) DO NOTHING",
+                (run_id, now, by, kind, ref, body, run_id),
+            )
+            db.execute("UPDATE session SET wake = wake + 1 WHERE id = ?", (run_id,))
+            return taken.rowcount == 1
+
+        if await self._write(do):
+            return None
+        return next(item for item in self.items(run_id, 0) if item.kind == kind and item.ref == ref)
+
+    def items(self, run_id: str, after: int) -> list[Item]:
+        """What came for a run from outside since item `after`."""
+        rows = self._query(
+            "SELECT n, at, by, kind, ref, data FROM inbox WHERE session = ? AND n > ? ORDER BY n", (run_id, after)
+        )
+        return [
+            Item(n=n, at=at, by=by, kind=kind, ref=ref, data=msgspec.json.decode(data))
+            for n, at, by, kind, ref, data in rows
+        ]
+
+    async def inbox(self, run_id: str) -> list[Item]:
+        """What came for a run from outside, in order."""
+        return self.items(run_id, 0)
+
+    async def runs(
+        self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
+    ) -> list[RunInfo]:
+        """List runs, the latest first. A run whose owner died while running is `ready`."""
+        rows = self._query(
+            "SELECT id, status, requester, epoch, created, updated, owner FROM session "
+            "WHERE (?1 IS NULL OR requester = ?1) "
+            "AND (?2 IS NULL OR status = ?2 OR (?2 = 'ready' AND status = 'running')) "
+            "ORDER BY created DESC, rowid DESC LIMIT ?3",
+            (requester, status, limit),
+        )
+        found: list[RunInfo] = []
+        for id, stored, who, epoch, created, updated, owner in rows:
+            now: Status = "ready" if stored == "running" and not self._presence.alive(owner) else stored
+            if status in (None, now):
+                found.append(RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated))
+        return found
+
+    async def verify(self, run_id: str | None = None) -> list[str]:
+        """Check every record of one run or of all against its chain. Returns one sentence per fault; none: intact."""
+        found: list[str] = []
+        sessions = self._query("SELECT id, head, hash FROM session WHERE ?1 IS NULL OR id = ?1", (run_id,))
+        if run_id is not None and not sessions:
+            raise RunNotFound(f"there is no run {run_id!r} in {self.path}")
+        for id, head, hash in sessions:
+            found.extend(f"run {id}: {fault}" for fault in self._verify(id, head, hash))
+        return found
+
+    def _verify(self, run_id: str, head: int, head_hash: str) -> list[str]:
+        rows = self._query(
+            "SELECT seq, epoch, at, v, coalesce(data, (SELECT bytes FROM blob WHERE sha256 = digest)), digest, hash "
+            "FROM event WHERE session = ? ORDER BY seq",
+            (run_id,),
+        )
+        previous = origin(run_id)
+        for expected, (seq, epoch, at, v, body, digest, hash) in enumerate(rows):
+            if seq != expected:
+                return [f"record {expected} is missing: the next one is {seq}"]
+            if body is not None and body_digest(body) != digest:
+                return [f"the body of record {seq} was changed"]
+            if link(previous, seq, epoch, at, v, digest) != hash:
+                return [f"record {seq} does not follow from the one before: it or its place was changed"]
+            previous = hash
+        if len(rows) != head or previous != head_hash:
+            return [f"the end is missing: {head} records were written, {len(rows)} are there"]
+        return []
+
+    async def aclose(self) -> None:
+        """Write what is left and let go of the file."""
+        self._finalizer()
+        atexit.unregister(self._finalizer)
+        with self._lock:
+            self._reader.close()
+
+
+def _close(writer: Writer, presence: Presence) -> None:
+    writer.close()
+    presence.close()
+
+
+def _explained(error: BaseException, path: Path) -> JournalError:
+    """Say what a failure of the storage means, and what to do."""
+    text = str(error)
+    if isinstance(error, JournalError):
+        return error
+    if "locked" in text or "busy" in text:
+        return JournalError(f"{path} is locked by another process: wait for it, or end it, and try again")
+    if "full" in text:
+        return JournalError(
+            f"the disk is full: {path} could not be written. Free some space; nothing that was kept is lost"
+        )
+    if "not a database" in text or "malformed" in text:
+        return JournalCorrupt(f"{path} is not an SQLite database, or is damaged: restore it from a backup")
+    if "readonly" in text or isinstance(error, PermissionError):
+        return JournalError(f"{path} may not be written: check its permissions")
+    if "unable to open" in text:
+        return JournalError(f"{path} cannot be opened: check that it is a file you may write")
+    return JournalError(f"{path}: {text}")

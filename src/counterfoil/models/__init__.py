@@ -1,0 +1,1 @@
+"""Where models live, behind one port."""

@@ -1,0 +1,363 @@
+"""A model, its tools, the gate between them, and the journal of what happened."""
+
+from __future__ import annotations
+
+import hmac
+import inspect
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import Any, Literal
+
+from counterfoil.gate.gate import Gate
+from counterfoil.journal.journal import Journal, Log
+from counterfoil.journal.memory import MemoryJournal
+from counterfoil.models.model import Model
+from counterfoil.run.activation import Activation, Event, Watch
+from counterfoil.run.inbox import expired
+from counterfoil.run.output import answer_tool, output_of
+from counterfoil.run.reply import admit
+from counterfoil.run.run import Confirmation, Doubt, Run, confirmations, find_confirmation
+from counterfoil.run.state import State
+from counterfoil.tools.catalogue import Catalogue
+from counterfoil.tools.tool import Tool
+from counterfoil.types.entry import Entry, Loaded, Opened, Record, Said
+from counterfoil.types.error import ConfirmationError, CounterfoilError, RunBusy, RunNotFound, SettlementError
+from counterfoil.types.history import repair
+from counterfoil.types.message import Block, Message, Text, ToolCall, ToolResult, system, user
+from counterfoil.types.request import Reply, Sampling
+from counterfoil.types.session import Session
+
+Prompt = str | Message | Sequence[Block]
+Resolve = Callable[[Session], Session | Awaitable[Session]]
+
+
+class Harness:
+    """Runs a model's tool calls for signed-in people. Made once, shared by every run; safe for concurrent use.
+
+    `instructions` is the system message of new runs. `resolve` is asked at each resume for the requester's session as
+    it is by then: its permissions narrow what the journal holds and never widen it.
+    """
+
+    def __init__(
+        self,
+        model: Model | None,
+        catalogue: Catalogue,
+        *,
+        gate: Gate | None = None,
+        journal: Journal | None = None,
+        instructions: str = "",
+        sampling: Sampling | None = None,
+        resolve: Resolve | None = None,
+    ) -> None:
+        self._model = model
+        self.catalogue = catalogue
+        self.gate = gate or Gate()
+        self.journal: Journal = journal or MemoryJournal()
+        self.instructions = instructions
+        self.sampling = sampling or Sampling()
+        self.resolve = resolve
+
+    @property
+    def model(self) -> Model:
+        """The model. Raises `CounterfoilError` in a harness that was made without one, for outside calls only."""
+        if self._model is None:
+            raise CounterfoilError(
+                "this harness has no model: it serves outside calls only. Give it one to run prompts"
+            )
+        return self._model
+
+    # -- running
+
+    async def run(
+        self,
+        prompt: Prompt,
+        session: Session,
+        *,
+        run_id: str | None = None,
+        history: Iterable[Message] = (),
+        output: Any = None,
+        watch: Watch | None = None,
+    ) -> Run:
+        """Put a prompt to the model and go on until it answers, must wait, or reaches a ceiling.
+
+        A `run_id` that the journal knows goes on with that conversation, for the same requester. `history` is what was
+        said before, repaired where calls and results do not pair. `output` is a type for the answer, found then in
+        `run.output`. `watch` is called with each event as it happens; it must not block.
+        """
+        activation, decode = await self._begin(prompt, session, run_id, history, output, watch)
+        return await _drain(activation, decode)
+
+    async def stream(
+        self,
+        prompt: Prompt,
+        session: Session,
+        *,
+        run_id: str | None = None,
+        history: Iterable[Message] = (),
+        output: Any = None,
+        watch: Watch | None = None,
+    ) -> AsyncIterator[Event | Run]:
+        """Do what `run` does, yielding the model's words and the journal's entries, and at last the `Run` itself.
+
+        Stopping early leaves a run that `resume` goes on with.
+        """
+        activation, decode = await self._begin(prompt, session, run_id, history, output, watch)
+        async for event in activation.events(deltas=True):
+            yield event
+        yield _ended(activation, decode)
+
+    async def resume(self, run_id: str, *, output: Any = None, watch: Watch | None = None) -> Run:
+        """Go on with a run that waited, was answered, failed or was interrupted; an answered one comes back as it is.
+
+        Needs no session: the journal knows it. Raises `RunNotFound`, `RunBusy`.
+        """
+        activation, decode = await self._again(run_id, output, watch)
+        return await _drain(activation, decode)
+
+    async def resume_stream(
+        self, run_id: str, *, output: Any = None, watch: Watch | None = None
+    ) -> AsyncIterator[Event | Run]:
+        """Do what `resume` does, as a stream."""
+        activation, decode = await self._again(run_id, output, watch)
+        async for event in activation.events(deltas=True):
+            yield event
+        yield _ended(activation, decode)
+
+    async def call(
+        self, call: ToolCall, session: Session, *, run_id: str | None = None, watch: Watch | None = None
+    ) -> ToolResult | Confirmation:
+        """Put one call from elsewhere through the same gate and journal, with no model of ours.
+
+        Returns its result under the caller's own id, or a `Confirmation` when a person must answer first: then
+        `answer` it, `resume` its `run_id`, and read the run's `results`.
+        """
+        log = await self.journal.create(run_id or uuid.uuid4().hex, session.requester)
+        state = State()
+        message, notes = admit(Reply(Message("assistant", (call,))), 1)
+        await _write(log, state, Opened(session, self.catalogue.digest, outside=True), Said(message, notes=notes))
+        run = await _drain(Activation(self, log, state, watch=watch, answer_tool=None), None)
+        if run.confirmations:
+            return run.confirmations[0]
+        if run.doubts:
+            text = f"It is not known whether this took effect: {run.doubts[0].reason}. Settle run {run.id}."
+            return ToolResult(call.id, (Text(text),), is_error=True, code="in_doubt", name=call.name)
+        result = next(iter(run.results.values()))
+        return ToolResult(call.id, result.content, result.is_error, result.code, result.name, result.label, result.ext)
+
+    # -- what people decide
+
+    async def read(self, run_id: str) -> Run:
+        """See where a run stands, without owning it or doing anything."""
+        state = _fold(await self.journal.read(run_id))
+        return Run(run_id, state, Activation.standing(state))
+
+    async def confirmations(self, run_id: str | None = None) -> list[Confirmation]:
+        """What waits for a person, in one run or in all."""
+        ids = [run_id] if run_id else [info.id for info in await self.journal.runs(status="waiting", limit=10_000)]
+        now = time.time()
+        found = [each for id in ids for each in confirmations(id, _fold(await self.journal.read(id)))]
+        answered = {(id, item.ref) for id in ids for item in await self.journal.inbox(id) if item.kind == "answer"}
+        return [
+            each
+            for each in found
+            if (each.run_id, each.id) not in answered and (each.expires_at is None or now < each.expires_at)
+        ]
+
+    async def answer(
+        self,
+        confirmation_id: str,
+        *,
+        approve: bool,
+        by: str,
+        reason: str = "",
+        arguments: dict[str, Any] | None = None,
+        digest: str | None = None,
+    ) -> Confirmation:
+        """Approve or decline one call, once, from any process with the journal; `resume` the run to act on it.
+
+        `reason` is what the model reads of a refusal. `arguments` approves the call with these instead: they pass the
+        whole gate again. `digest`, if given, must be the confirmation's: a page sends it back to prove what was shown.
+        Raises `ConfirmationError` when there is nothing to answer, it has expired, somebody has answered, the digest
+        differs, or four eyes are needed and these are the requester's.
+        """
+        if not by:
+            raise ConfirmationError("an answer needs a name: by='...'")
+        run_id = confirmation_id.rsplit("/", 2)[0]
+        state = _fold(await self.journal.read(run_id))
+        found = find_confirmation(confirmation_id, run_id, state)
+        if digest is not None and not hmac.compare_digest(digest, found.digest):
+            raise ConfirmationError("the call has changed since it was shown: look at it again")
+        if found.four_eyes and approve and by == found.requester:
+            raise ConfirmationError(f"{by} asked for this call, so somebody else must approve it")
+        data = {"call_id": found.call.id, "approved": approve, "digest": found.digest, "reason": reason}
+        if arguments is not None:
+            data["arguments"] = arguments
+        earlier = await self.journal.post(run_id, "answer", confirmation_id, by, data)
+        if earlier is not None:
+            said = "approved" if earlier.data["approved"] else "declined"
+            raise ConfirmationError(f"{confirmation_id} was {said} by {earlier.by} already")
+        return found
+
+    async def doubts(self, run_id: str | None = None) -> list[Doubt]:
+        """The calls of which nobody knows whether they took effect, in one run or in all."""
+        ids = [run_id] if run_id else [info.id for info in await self.journal.runs(status="doubt", limit=10_000)]
+        return [each for id in ids for each in (await self.read(id)).doubts]
+
+    async def settle(
+        self,
+        run_id: str,
+        call_id: str,
+        how: Literal["happened", "retry", "abandon"],
+        *,
+        by: str,
+        result: str | None = None,
+    ) -> None:
+        """Say what became of a call in doubt; `resume` the run to go on.
+
+        `happened`: it took effect, and `result` is what the model reads; `retry`: it certainly did not, run it again
+        with the same key; `abandon`: nobody knows and nobody will. Raises `SettlementError`.
+        """
+        if how not in ("happened", "retry", "abandon") or not by:
+            raise SettlementError("settle a call as happened, retry or abandon, with a name: by='...'")
+        run = await self.read(run_id)
+        doubt = next((each for each in run.doubts if each.call.id == call_id), None)
+        if doubt is None:
+            raise SettlementError(f"call {call_id} of run {run_id} is not in doubt")
+        tool = self.catalogue.get(doubt.call.name)
+        until = doubt.started_at + ((tool.limits.timeout or 0) if tool else 0)
+        if how == "retry" and time.time() < until:
+            raise SettlementError(f"call {call_id} may still be running: wait {until - time.time():.0f} seconds")
+        ref = f"{call_id}/{doubt.started_at}"
+        data = {"call_id": call_id, "how": how, "result": result}
+        earlier = await self.journal.post(run_id, "settle", ref, by, data)
+        if earlier is not None:
+            raise SettlementError(f"{earlier.by} has settled call {call_id} as {earlier.data['how']} already")
+
+    async def cancel(self, run_id: str, *, by: str = "the application", reason: str = "") -> Run:
+        """Stop a run: at once when it rests, before its next step when a process works on it.
+
+        Open calls get refusals; a run that is done stays what it is.
+        """
+        entries = len(await self.journal.read(run_id))
+        await self.journal.post(run_id, "cancel", str(entries), by, {"reason": reason})
+        try:
+            return await self.resume(run_id)
+        except RunBusy:
+            return await self.read(run_id)
+
+    # -- beginnings
+
+    async def _begin(
+        self,
+        prompt: Prompt,
+        session: Session,
+        run_id: str | None,
+        history: Iterable[Message],
+        output: Any,
+        watch: Watch | None,
+    ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
+        described, decode = output_of(output) if output is not None else (None, None)
+        model = self.model.name
+        message = prompt if isinstance(prompt, Message) else user(prompt)
+        state = State()
+        entries: list[Entry] = [Opened(session, self.catalogue.digest, model, described)]
+        if run_id is None:
+            log = await self.journal.create(uuid.uuid4().hex, session.requester)
+        else:
+            log, known = await self._find_or_create(run_id, session)
+            if known:
+                state = known
+                entries = entries if _reopens(state, entries[0]) else []
+        try:
+            if state.open:
+                raise CounterfoilError(f"run {run_id} waits for a person: answer, settle or cancel it before going on")
+            if not state.entries and self.instructions:
+                entries.append(Said(system(self.instructions)))
+            earlier = list(history)
+            if earlier:
+                messages, repairs = repair(earlier)
+                entries.append(Loaded(tuple(messages), tuple(repairs)))
+            entries.append(Said(message))
+            await _write(log, state, *entries)
+        except BaseException:
+            await log.release("ready")
+            raise
+        tool = answer_tool(described) if described else None
+        return Activation(self, log, state, watch=watch, answer_tool=tool), decode
+
+    async def _find_or_create(self, run_id: str, session: Session) -> tuple[Log, State | None]:
+        try:
+            log, records = await self.journal.claim(run_id)
+        except RunNotFound:
+            return await self.journal.create(run_id, session.requester), None
+        state = _fold(records)
+        if state.session is not None and state.session.requester != session.requester:
+            await log.release(Activation.status(state))
+            raise CounterfoilError(f"run {run_id} belongs to another requester")
+        return log, state
+
+    async def _again(
+        self, run_id: str, output: Any, watch: Watch | None
+    ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
+        described, decode = output_of(output) if output is not None else (None, None)
+        log, records = await self.journal.claim(run_id)
+        try:
+            state = _fold(records)
+            session = await self._narrowed(state)
+            if session != state.session:
+                opened = Opened(session, self.catalogue.digest, outside=state.outside, output=state.output)
+                await _write(log, state, opened)
+            for entry in list(expired(state, time.time())):
+                await _write(log, state, entry)
+        except BaseException:
+            await log.release("ready")
+            raise
+        described = state.output or described
+        tool: Tool | None = answer_tool(described) if described else None
+        return Activation(self, log, state, watch=watch, answer_tool=tool), decode
+
+    async def _narrowed(self, state: State) -> Session:
+        opened = state.session
+        assert opened is not None, "a run begins with Opened"
+        if self.resolve is None:
+            return opened
+        now = self.resolve(opened)
+        if inspect.isawaitable(now):
+            now = await now
+        if now.requester != opened.requester:
+            raise CounterfoilError("resolve returned the session of another requester")
+        kept = frozenset(
+            [each for each in opened.permissions if now.permits(each)]
+            + [each for each in now.permissions if opened.permits(each)]
+        )
+        return Session(requester=opened.requester, permissions=kept, attributes=now.attributes, budget=opened.budget)
+
+
+async def _write(log: Log, state: State, *entries: Entry) -> None:
+    await log.append(entries)
+    for entry in entries:
+        state.apply(entry)
+
+
+async def _drain(activation: Activation, decode: Callable[[dict[str, Any]], Any] | None) -> Run:
+    async for _ in activation.events(deltas=False):
+        pass
+    return _ended(activation, decode)
+
+
+def _ended(activation: Activation, decode: Callable[[dict[str, Any]], Any] | None) -> Run:
+    answer: Any = activation.state.answer
+    if answer is not None and decode is not None:
+        answer = decode(answer)
+    return Run(activation.run_id, activation.state, activation.outcome, answer)
+
+
+def _fold(records: Iterable[Record]) -> State:
+    return State(record.entry for record in records)
+
+
+def _reopens(state: State, opened: Entry) -> bool:
+    """Whether the session, the catalogue or the answer's schema differs from when the run was opened."""
+    earlier = next((each for each in reversed(state.entries) if isinstance(each, Opened)), None)
+    return earlier != opened

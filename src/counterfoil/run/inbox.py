@@ -1,0 +1,56 @@
+"""What people send to a run, and the entries it becomes."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator
+
+from counterfoil.gate.checks.confirmation import digest
+from counterfoil.journal.journal import Item
+from counterfoil.run.state import Call, State
+from counterfoil.run.step import Done, next_step
+from counterfoil.types.entry import Answered, Ended, Entry, Settled
+from counterfoil.types.message import Text, ToolResult
+from counterfoil.types.outcome import Outcome
+
+
+def take_up(item: Item, state: State, run_id: str) -> Iterator[Entry]:
+    """The entries of one item; none when it no longer fits (the call is answered, expired, or changed since)."""
+    if item.kind == "cancel":
+        if not isinstance(next_step(state), Done):
+            said = f": {item.data['reason']}" if item.data.get("reason") else ""
+            yield Ended(Outcome("cancelled", detail=f"cancelled by {item.by}{said}"))
+        return
+    call = state.calls.get(str(item.data.get("call_id")))
+    if call is None or call.result is not None:
+        return
+    if item.kind == "answer" and call.waiting:
+        yield from _answer(item, call, state, run_id)
+    elif item.kind == "settle" and call.doubt is not None:
+        result = None
+        if (text := item.data.get("result")) is not None:
+            result = ToolResult(call.call.id, (Text(text),), name=call.call.name)
+        yield Settled(call.call.id, item.data["how"], item.by, result, item.at)
+
+
+def _answer(item: Item, call: Call, state: State, run_id: str) -> Iterator[Entry]:
+    data = item.data
+    if not hmac.compare_digest(str(data["digest"]), call.digest):
+        return
+    if call.expires_at is not None and item.at >= call.expires_at:
+        return
+    edited = data.get("arguments")
+    bound = call.digest
+    if edited is not None and state.session is not None:
+        # Who edits has read and approved what he wrote: the approval is bound to that.
+        bound = digest(run_id, call.call.id, call.call.name, edited, state.session)
+    yield Answered(
+        call.call.id, bool(data["approved"]), item.by, bound, str(data.get("reason", "")), edited, False, item.at
+    )
+
+
+def expired(state: State, now: float) -> Iterator[Entry]:
+    """An entry for each confirmation that nobody answered in time."""
+    for call in list(state.open):
+        if call.waiting and call.expires_at is not None and now >= call.expires_at:
+            yield Answered(call.call.id, approved=False, digest=call.digest, expired=True, at=now)

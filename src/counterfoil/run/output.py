@@ -1,0 +1,42 @@
+"""Structured answers: a tool whose arguments are the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from counterfoil.tools.context import Context
+from counterfoil.tools.kinds import from_json, schema_of
+from counterfoil.tools.tool import Tool
+from counterfoil.types.error import CatalogueError
+from counterfoil.types.request import Output, ToolSpec
+
+_DESCRIPTION = "Give the final answer. Call this once, when you have everything the answer needs."
+
+
+def output_of(kind: Any) -> tuple[Output, Callable[[dict[str, Any]], Any]]:
+    """Describe a type as the answer's schema, and make the function that turns an answer into that type.
+
+    A type that is not a JSON object (a list, a Literal) is wrapped as `{"value": ...}`. Raises `CatalogueError`.
+    """
+    try:
+        schema = schema_of(kind)
+    except (TypeError, ValueError) as error:
+        raise CatalogueError(f"output={kind!r} has no JSON form: {error}") from error
+    if schema.get("type") == "object" and "properties" in schema:
+        return Output(schema), lambda answer: from_json(answer, kind)
+    definitions = schema.pop("$defs", None)
+    wrapped: dict[str, Any] = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
+    if definitions:
+        wrapped["$defs"] = definitions
+    return Output(wrapped), lambda answer: from_json(answer["value"], kind)
+
+
+async def _accept(arguments: dict[str, Any], context: Context) -> str:
+    return "The answer was accepted."
+
+
+def answer_tool(output: Output) -> Tool:
+    """The tool by which a model gives its answer: validated by the gate like any other call."""
+    spec = ToolSpec(output.name, output.description or _DESCRIPTION, output.schema, strict=output.strict)
+    return Tool(spec, _accept, effect="read", permission="", answers=True)

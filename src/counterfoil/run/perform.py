@@ -1,0 +1,103 @@
+"""Run one tool. Whatever it does, what comes of it is an entry: finished, or in doubt."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from counterfoil.run.state import Call
+from counterfoil.tools.context import Context
+from counterfoil.tools.result import Content
+from counterfoil.tools.tool import Tool, WithheldOutput
+from counterfoil.types.entry import Doubted, Finished, Settled, Started
+from counterfoil.types.error import NotApplied, ToolError
+from counterfoil.types.message import Text, ToolResult
+from counterfoil.types.session import Session
+from counterfoil.types.verdict import Allowed
+
+log = logging.getLogger("counterfoil.run")
+
+
+def idempotency_key(run_id: str, call_id: str) -> str:
+    """The same for every attempt at one call, and for no other call: 32 hex digits."""
+    return hashlib.sha256(f"{run_id}:{call_id}".encode()).hexdigest()[:32]
+
+
+async def perform(
+    call: Call, tool: Tool, session: Session, run_id: str, report: Callable[[str, float | None], Any] | None = None
+) -> Finished | Doubted:
+    """Run a tool within its time. Does not raise, except when cancelled from outside."""
+    context = Context(session, run_id, call.call.id, idempotency_key(run_id, call.call.id), report)
+    arguments = call.arguments or {}
+    began = time.perf_counter()
+    try:
+        if tool.limits.timeout is None:
+            content = await tool.invoke(arguments, context)
+        else:
+            with anyio.fail_after(tool.limits.timeout):
+                content = await tool.invoke(arguments, context)
+    except Exception as error:  # noqa: BLE001 a tool may raise anything; nothing of it may leave the loop
+        return _failed(call, tool, error, time.perf_counter() - began)
+    return Finished(_result(call, content), round(time.perf_counter() - began, 6))
+
+
+def _failed(call: Call, tool: Tool, error: Exception, seconds: float) -> Finished | Doubted:
+    name = tool.name
+    if isinstance(error, ToolError):
+        told = str(error) or f"{name} could not do this."
+        if isinstance(error, NotApplied):
+            told += " (Nothing was changed.)"
+        return Finished(_error(call, told), seconds)
+    if isinstance(error, WithheldOutput):
+        # The effect happened and was reported, only not in the promised form.
+        log.error("%s (call %s): the result was withheld", error, call.call.id)
+        told = f"{name} ran, but what it returned was not what it declares, so the result was withheld."
+        return Finished(_error(call, told), seconds)
+    if isinstance(error, TimeoutError):
+        log.warning("%s (call %s) gave no result within its time", name, call.call.id)
+        told, doubt = f"{name} gave no result within {tool.limits.timeout:g} seconds.", "it did not finish in time"
+    else:
+        log.error("%s (call %s) raised %s", name, call.call.id, type(error).__name__, exc_info=error)
+        told, doubt = f"{name} failed for a reason that is not yours to repair.", "it failed with an unforeseen error"
+    if tool.effect in ("write", "irreversible"):
+        return Doubted(call.call.id, doubt)
+    return Finished(_error(call, told), seconds)
+
+
+async def recover(call: Call, tool: Tool | None, now: float) -> Finished | Settled | Doubted:
+    """Find out what became of a call whose process died or whose outcome is unknown, by its tool's `lookup`."""
+    started = call.started
+    if tool is None or tool.lookup is None or started is None:
+        return Doubted(call.call.id, call.doubt or "its process died while it was running")
+    try:
+        with anyio.fail_after(tool.limits.timeout):
+            found = await tool.lookup(started.key)
+        if found is not None:
+            return Finished(_result(call, tool.content(found)))
+    except Exception as error:  # the service is the user's code: any failure of it means that we do not know
+        log.warning("lookup of %s (call %s) failed: %s", tool.name, call.call.id, type(error).__name__, exc_info=error)
+        return Doubted(call.call.id, "its process died, and the look-up of what became of it failed")
+    if now <= started.at + (tool.limits.timeout or 0):
+        return Doubted(call.call.id, "it may still be running: the service does not know it yet")
+    return Settled(call.call.id, "retry", by="lookup", at=now)
+
+
+def _result(call: Call, content: Content) -> ToolResult:
+    verdict = call.verdict
+    if type(verdict) is Allowed and verdict.notes:
+        content = (Text("".join(f"[note: {note}]\n" for note in verdict.notes)), *content)
+    return ToolResult(call.call.id, content, name=call.call.name)
+
+
+def _error(call: Call, told: str) -> ToolResult:
+    return ToolResult(call.call.id, (Text(told),), True, None, call.call.name)
+
+
+def start(call: Call, tool: Tool, run_id: str) -> Started:
+    """The entry that says a tool is about to run."""
+    return Started(call.call.id, tool.effect, idempotency_key(run_id, call.call.id), time.time())

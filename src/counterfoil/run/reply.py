@@ -1,0 +1,92 @@
+"""Believe a model's reply: give its calls ids of ours, and mark what could not be read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from counterfoil.types.json import MAX_DEPTH, canonical, depth, read_object
+from counterfoil.types.message import Block, Message, ToolCall
+from counterfoil.types.request import Reply
+
+
+def admit(reply: Reply, turn: int) -> tuple[Message, tuple[str, ...]]:
+    """Return the reply's message with the calls renumbered `turn.1`, `turn.2`, ..., and what had to be put right.
+
+    A model's own ids are kept as `provider_id`: they may be blank, or repeat.
+    """
+    message = reply.message
+    blocks: list[Block] = []
+    notes: list[str] = []
+    seen: set[str] = set()
+    number = 0
+    for block in message.blocks:
+        if not isinstance(block, ToolCall):
+            blocks.append(block)
+            continue
+        number += 1
+        provider_id = block.provider_id or block.id
+        if provider_id in seen or not provider_id:
+            notes.append(
+                f"call {turn}.{number} came with the {'repeated' if provider_id else 'blank'} id {provider_id!r}"
+            )
+        seen.add(provider_id)
+        blocks.append(_admitted(block, f"{turn}.{number}", provider_id))
+    if not number and message.role == "assistant":
+        return message, ()
+    return Message("assistant", tuple(blocks), message.name, message.ext), tuple(notes)
+
+
+def _admitted(call: ToolCall, id: str, provider_id: str) -> ToolCall:
+    arguments, error = call.arguments, call.parse_error
+    if arguments is None and error is None:
+        if call.kind == "custom":
+            arguments = {"input": call.raw or ""}
+        elif call.raw is not None:
+            arguments, error = read_object(call.raw)
+        else:
+            error = "there are none: expected one JSON object, {} when there is nothing to say"
+    elif arguments is not None and call.raw is None:
+        error = _not_json(arguments)
+    return ToolCall(
+        id,
+        call.name,
+        arguments if error is None else None,
+        call.raw,
+        error,
+        provider_id,
+        call.kind,
+        call.label,
+        call.ext,
+    )
+
+
+def _not_json(arguments: Any) -> str | None:
+    """Say why a Python object is not a JSON object that can be stored and read back as it is."""
+    if not isinstance(arguments, dict):
+        return f"expected one JSON object, found {type(arguments).__name__}"
+    try:
+        text = canonical(arguments)
+        # msgspec writes NaN and infinity as null: only a text with a null in it can hide one.
+        if b"null" in text and _has_nonfinite(arguments):
+            return "NaN and infinity are not JSON numbers"
+        if text.count(b"[") + text.count(b"{") > MAX_DEPTH and depth(arguments) > MAX_DEPTH:
+            return f"nested more than {MAX_DEPTH} levels deep"
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        return f"not JSON: {error}"
+    return None
+
+
+def _has_nonfinite(value: Any) -> bool:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, float) and not math.isfinite(item):
+            return True
+        if isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list | tuple):
+            stack.extend(item)
+    return False

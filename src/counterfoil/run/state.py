@@ -1,0 +1,254 @@
+"""What the entries so far add up to. The same entries always give the same state, today or after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from counterfoil.gate.past import Past
+from counterfoil.types.entry import (
+    Answered,
+    Doubted,
+    Ended,
+    Entry,
+    Finished,
+    Judged,
+    Loaded,
+    Opened,
+    Said,
+    Settled,
+    Started,
+)
+from counterfoil.types.json import canonical
+from counterfoil.types.message import Code, Message, Text, ToolCall, ToolResult
+from counterfoil.types.outcome import Outcome
+from counterfoil.types.request import Output
+from counterfoil.types.session import Session
+from counterfoil.types.verdict import Confirm, Refusal, Verdict
+
+
+class Call:
+    """One tool call of a run, and how far it has come."""
+
+    __slots__ = (
+        "answer",
+        "arguments",
+        "call",
+        "canonical",
+        "counted",
+        "digest",
+        "doubt",
+        "expires_at",
+        "result",
+        "started",
+        "verdict",
+    )
+
+    def __init__(self, call: ToolCall) -> None:
+        self.call = call
+        self.arguments: dict[str, Any] | None = call.arguments
+        self.canonical = canonical(call.arguments) if call.arguments is not None else b""
+        self.counted = False
+        self.verdict: Verdict | None = None
+        self.digest = ""
+        self.expires_at: float | None = None
+        self.answer: Answered | None = None
+        self.started: Started | None = None
+        self.doubt: str | None = None
+        self.result: ToolResult | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a person must answer before the call can go on."""
+        return self.result is None and self.started is None and isinstance(self.verdict, Confirm)
+
+    @property
+    def identity(self) -> tuple[str, bytes]:
+        """Equal for calls that ask for the same thing."""
+        return self.call.name, self.canonical
+
+
+class State:
+    """A fold over entries: apply them one by one, in order."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.entries: list[Entry] = []
+        self.session: Session | None = None
+        self.outside = False
+        """Whether the run serves one call from elsewhere, with no model of ours."""
+        self.output: Output | None = None
+        self.answer: dict[str, Any] | None = None
+        """The structured answer, once given."""
+        self.messages: list[Message] = []
+        self.turn = 0
+        self.past = Past()
+        self.calls: dict[str, Call] = {}
+        """Every call of the run, by our id, in order."""
+        self.open: list[Call] = []
+        """The calls of the last turn, while one of them has no result."""
+        self.doubts: set[tuple[str, bytes]] = set()
+        self.ended: Outcome | None = None
+        self.last_words = False
+        """Whether the model has been asked once more after a ceiling."""
+        for entry in entries:
+            self.apply(entry)
+
+    def apply(self, entry: Entry) -> None:
+        """Add one entry."""
+        self.entries.append(entry)
+        _APPLY[type(entry)](self, entry)
+
+    def _opened(self, entry: Opened) -> None:
+        self.session, self.outside, self.output = entry.session, entry.outside, entry.output
+
+    def _loaded(self, entry: Loaded) -> None:
+        self.messages.extend(entry.messages)
+
+    def _said(self, entry: Said) -> None:
+        message = entry.message
+        self.messages.append(message)
+        if message.role == "assistant":
+            self._replied(entry, message)
+        elif message.role == "user" and not entry.notes:
+            self.past.new_exchange()
+            self.ended = self.answer = None
+            self.last_words = False
+
+    def _replied(self, entry: Said, message: Message) -> None:
+        self.turn += 1
+        past = self.past
+        if not self.outside:
+            past.turns += 1
+        if (usage := entry.usage) is not None:
+            past.tokens += usage.input_tokens + usage.output_tokens
+            past.cost += usage.cost or 0.0
+        self.open = [Call(block) for block in message.blocks if isinstance(block, ToolCall)]
+        for call in self.open:
+            self.calls[call.call.id] = call
+        if self.ended is not None:
+            self.last_words = self.ended.kind == "limit"
+            if self.ended.kind == "failed":
+                self.ended = None
+
+    def _judged(self, entry: Judged) -> None:
+        call = self.calls[entry.call_id]
+        call.verdict = verdict = entry.verdict
+        if entry.arguments is not None:
+            call.arguments = entry.arguments
+        if not call.counted:
+            call.counted = True
+            self.past.ask(call.call.name, call.canonical)
+        if isinstance(verdict, Refusal):
+            self._result(call, _refusal(call, verdict.code, verdict.message))
+        elif isinstance(verdict, Confirm):
+            call.digest, call.expires_at, call.answer = entry.digest, entry.expires_at, None
+        else:
+            self.past.allow(call.call.name, call.arguments or {})
+
+    def _answered(self, entry: Answered) -> None:
+        call = self.calls[entry.call_id]
+        call.answer = entry
+        if entry.expired:
+            self._result(call, _refusal(call, "expired", "Nobody confirmed this in time, so it was not done."))
+        elif not entry.approved:
+            said = f": {entry.reason}" if entry.reason else ""
+            self._result(
+                call, _refusal(call, "declined", f"{entry.by or 'A person'} declined this{said}. Do not try again.")
+            )
+        else:
+            if entry.arguments is not None:
+                call.arguments = entry.arguments
+            # The gate judges again, with what the requester may do by now.
+            call.verdict = None
+
+    def _started(self, entry: Started) -> None:
+        self.calls[entry.call_id].started = entry
+
+    def _finished(self, entry: Finished) -> None:
+        call = self.calls[entry.result.call_id]
+        if call.doubt is not None:
+            call.doubt = None
+            self.doubts.discard(call.identity)
+        self._result(call, entry.result)
+        if self.output is not None and call.call.name == self.output.name and not entry.result.is_error:
+            self.answer = call.arguments
+
+    def _doubted(self, entry: Doubted) -> None:
+        call = self.calls[entry.call_id]
+        call.doubt = entry.reason
+        self.doubts.add(call.identity)
+
+    def _settled(self, entry: Settled) -> None:
+        call = self.calls[entry.call_id]
+        call.doubt = None
+        if entry.how == "retry":
+            self.doubts.discard(call.identity)
+            call.started = call.verdict = None
+        elif entry.how == "happened":
+            self.doubts.discard(call.identity)
+            happened = Text(f"{entry.by} found that this call did take effect.")
+            self._result(call, entry.result or ToolResult(call.call.id, (happened,), name=call.call.name))
+        else:
+            # The identity stays in `doubts`: the model may not simply ask for the same again.
+            message = "It is not known whether this took effect. A person has been told. Do not repeat it."
+            self._result(call, _refusal(call, "in_doubt", message))
+
+    def _ended(self, entry: Ended) -> None:
+        self.ended = entry.outcome
+        code: Code
+        for call in [call for call in self.open if call.result is None]:
+            if call.started is not None and call.started.effect in ("write", "irreversible"):
+                self.doubts.add(call.identity)
+                code, message = (
+                    "in_doubt",
+                    "It was running when the run was stopped: whether it took effect is not known.",
+                )
+            elif entry.outcome.kind == "limit":
+                code, message = "over_limit", f"It was not run: the run reached its limit ({entry.outcome.which})."
+            else:
+                code, message = "declined", "It was not run: the run was cancelled."
+            self._result(call, _refusal(call, code, message))
+
+    def _result(self, call: Call, result: ToolResult) -> None:
+        call.result = result
+        for each in self.open:
+            if each.result is None:
+                return
+        self.messages.append(Message("tool", tuple([each.result for each in self.open if each.result is not None])))
+        self.open = []
+
+    @property
+    def results(self) -> dict[str, ToolResult]:
+        """Our call id to its result, in the order of the calls."""
+        return {id: call.result for id, call in self.calls.items() if call.result is not None}
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of everything a model, a person or an effect depends on."""
+        calls = [
+            [id, call.arguments, msgspec.to_builtins(call.verdict), msgspec.to_builtins(call.result), call.doubt]
+            for id, call in self.calls.items()
+        ]
+        whole = [msgspec.to_builtins(self.messages), calls, msgspec.to_builtins(self.ended), self.answer, self.turn]
+        return hashlib.sha256(canonical(whole)).hexdigest()
+
+
+def _refusal(call: Call, code: Code, message: str) -> ToolResult:
+    return ToolResult(call.call.id, (Text(f"Refused ({code}). {message}"),), True, code, call.call.name)
+
+
+_APPLY: dict[type[Entry], Callable[[State, Any], None]] = {
+    Opened: State._opened,
+    Loaded: State._loaded,
+    Said: State._said,
+    Judged: State._judged,
+    Answered: State._answered,
+    Started: State._started,
+    Finished: State._finished,
+    Doubted: State._doubted,
+    Settled: State._settled,
+    Ended: State._ended,
+}

@@ -1,0 +1,64 @@
+"""Turn what a tool returned into the content of a result: projected, encoded, and cut to size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, cast
+
+import msgspec
+
+from counterfoil.types.message import Media, Opaque, Text
+
+Content = tuple[Text | Media | Opaque, ...]
+
+
+def to_content(value: Any, returns: Collection[str] | None, max_chars: int) -> Content:
+    """Make content of a return value: a string as it is, blocks as they are, anything else as JSON.
+
+    `returns` keeps only those fields of an object, or of each object in a list. Raises `TypeError` when the value has
+    no JSON form.
+    """
+    if returns is not None:
+        value = _project(value, returns)
+    if isinstance(value, str):
+        return (_cut(value, max_chars),)
+    if isinstance(value, Text | Media):
+        value = (value,)
+    if isinstance(value, list | tuple) and value and all(isinstance(each, Text | Media) for each in cast("Any", value)):
+        blocks = cast("Iterable[Text | Media]", value)
+        return tuple(_cut(block.text, max_chars, block) if isinstance(block, Text) else block for block in blocks)
+    return (_cut("done" if value is None else to_json(value), max_chars),)
+
+
+def to_json(value: Any) -> str:
+    """Encode any value of the usual kinds, pydantic models included."""
+    return msgspec.json.encode(value, enc_hook=_encode).decode()
+
+
+def to_builtins(value: Any) -> Any:
+    """Turn a value into plain JSON values, as a schema sees it."""
+    return msgspec.to_builtins(value, enc_hook=_encode, str_keys=True)
+
+
+def _encode(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    raise TypeError(f"a tool returned a {type(value).__name__}, which has no JSON form")
+
+
+def _project(value: Any, returns: Collection[str]) -> Any:
+    value = to_builtins(value)
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {name: fields[name] for name in returns if name in fields}
+    if isinstance(value, list):
+        return [_project(each, returns) for each in value]
+    return value
+
+
+def _cut(text: str, max_chars: int, block: Text | None = None) -> Text:
+    if len(text) <= max_chars:
+        return block or Text(text)
+    note = f"\n[cut: the first {max_chars:,} of {len(text):,} characters. Ask for less, or for a part.]"
+    kept = text[:max_chars] + note
+    return msgspec.structs.replace(block, text=kept) if block else Text(kept)

@@ -1,0 +1,149 @@
+"""From a typed Python function to a JSON Schema, and from JSON arguments back to the function's own types."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from counterfoil.tools.context import Context
+from counterfoil.tools.docstring import split_docstring
+from counterfoil.tools.kinds import from_json, schema_of
+from counterfoil.types.error import CatalogueError
+
+_PLAIN: frozenset[Any] = frozenset({str, bool, type(None), Any, dict, list})
+
+
+class Signature:
+    """What a function takes: `schema` for the model, `convert` for the arguments, `description` from the docstring."""
+
+    __slots__ = ("_struct", "context", "description", "extras", "plain", "schema")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.description, described = split_docstring(function.__doc__)
+        self.context: str | None = None
+        self.extras: dict[str, tuple[Any, ...]] = {}
+        """Per parameter, the annotations that are not JSON Schema's: markers of other parts of counterfoil."""
+        fields: list[Any] = []
+        hints = _hints(function)
+        for name, parameter in inspect.signature(function).parameters.items():
+            _reject_kind(function, parameter)
+            if name not in hints:
+                raise CatalogueError(
+                    f"{function.__name__}: give parameter {name!r} a type, like `{name}: str`, "
+                    "so that the model knows what to write"
+                )
+            if hints[name] is Context:
+                self.context = name
+                continue
+            hint, self.extras[name] = _annotated(hints[name], described.get(name))
+            fields.append((name, hint, *_default(parameter)))
+        self.plain = all(_is_plain(hint) for _, hint, *_ in fields)
+        try:
+            self._struct = msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
+            self.schema = schema_of(self._struct)
+        except (TypeError, msgspec.ValidationError, ValueError) as error:
+            raise CatalogueError(
+                f"{function.__name__}: a parameter's type has no JSON form ({error}). Use str, int, float, bool, list, "
+                "dict, Literal, an Enum, a dataclass, a TypedDict, a msgspec Struct or a pydantic model"
+            ) from error
+
+    def convert(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Turn valid JSON arguments into the function's own types, keeping its own defaults for what is absent.
+
+        Raises `msgspec.ValidationError` for what the schema could not tell (a date that is none).
+        """
+        if self.plain:
+            return arguments
+        values = from_json(arguments, self._struct)
+        return {name: getattr(values, name) for name in arguments}
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise CatalogueError(
+            f"{function.__name__}: cannot resolve a type hint ({error}). "
+            "Define the type at module level, before the tool"
+        ) from error
+
+
+def _reject_kind(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+        raise CatalogueError(
+            f"{function.__name__}: a model passes arguments by name, so write {str(parameter).split(':')[0]!r} "
+            "as named parameters"
+        )
+
+
+def _default(parameter: inspect.Parameter) -> tuple[Any, ...]:
+    if parameter.default is parameter.empty:
+        return ()
+    if isinstance(parameter.default, list | dict | set):
+        value = parameter.default
+        return (msgspec.field(default_factory=lambda: value.copy()),)
+    return (parameter.default,)
+
+
+def _annotated(hint: Any, described: str | None) -> tuple[Any, tuple[Any, ...]]:
+    """Gather `Annotated` metadata of any library into msgspec's `Meta`; return what is left beside it."""
+    base, metadata = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
+    constraints: dict[str, Any] = {"description": described} if described else {}
+    metas: list[Any] = []
+    rest: list[Any] = []
+    queue = list(metadata)
+    while queue:
+        each = queue.pop(0)
+        if isinstance(each, str):
+            constraints["description"] = each
+        elif isinstance(each, msgspec.Meta):
+            metas.append(each)
+        elif hasattr(each, "documentation"):  # typing_extensions.Doc
+            constraints["description"] = each.documentation
+        elif hasattr(each, "metadata") and hasattr(each, "description"):  # pydantic.Field(...)
+            if each.description:
+                constraints["description"] = each.description
+            queue[:0] = each.metadata
+        elif found := _constraint(each):
+            constraints.update(found)
+        else:
+            rest.append(each)
+    if constraints:
+        metas.append(msgspec.Meta(**constraints))
+    for meta in metas:
+        base = Annotated[base, meta]
+    return base, tuple(rest)
+
+
+# annotated_types' constraint classes, by attribute: read without importing a library that may be absent.
+_CONSTRAINTS = {
+    "gt": "gt",
+    "ge": "ge",
+    "lt": "lt",
+    "le": "le",
+    "multiple_of": "multiple_of",
+    "min_length": "min_length",
+    "max_length": "max_length",
+    "pattern": "pattern",
+}
+
+
+def _constraint(each: Any) -> dict[str, Any]:
+    if isinstance(each, type):
+        return {}
+    return {ours: value for theirs, ours in _CONSTRAINTS.items() if (value := getattr(each, theirs, None)) is not None}
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether a JSON value that fits the schema is already what Python wants (a number may not be: 3 for 3.0)."""
+    if hint in _PLAIN:
+        return True
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _is_plain(get_args(hint)[0])
+    if origin in (list, dict, Union, type(str | None)):
+        return all(_is_plain(each) for each in get_args(hint))
+    return False

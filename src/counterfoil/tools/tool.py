@@ -1,0 +1,257 @@
+"""One callable thing: what a model is told of it, what may happen, and how it runs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, overload
+
+import anyio.to_thread
+import msgspec
+
+from counterfoil.tools.arguments import compile_schema, problems
+from counterfoil.tools.closed import close
+from counterfoil.tools.context import Context
+from counterfoil.tools.limits import Limits
+from counterfoil.tools.result import Content, to_builtins, to_content
+from counterfoil.tools.signature import Signature
+from counterfoil.types.entry import Effect
+from counterfoil.types.error import CatalogueError
+from counterfoil.types.request import ToolSpec
+from counterfoil.types.session import Session
+
+Authorize = Callable[[Session, dict[str, Any]], "str | Awaitable[str | None] | None"]
+"""May this requester do this to this object? `None`: yes; a string: no, and why, for the model to read."""
+
+Invoke = Callable[[dict[str, Any], Context], Awaitable[Any]]
+Lookup = Callable[[str], Awaitable[Any]]
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}")
+
+
+class WithheldOutput(Exception):
+    """A tool returned something that its `output_schema` does not allow."""
+
+
+class Tool:
+    """A tool, wherever it comes from: a function (`@tool`), a JSON declaration, an MCP server.
+
+    `spec` is what a model is told; `effect`, `permission`, `authorize` and `limits` are for the gate and are told to
+    nobody. Calling the tool calls the function it was made of, as plain Python, for tests and other code: what a model
+    asks for goes through a `Harness`.
+    """
+
+    def __init__(
+        self,
+        spec: ToolSpec,
+        invoke: Invoke,
+        *,
+        effect: Effect = "write",
+        permission: str | None = None,
+        authorize: Authorize | None = None,
+        limits: Limits | None = None,
+        returns: Collection[str] | None = None,
+        lookup: Lookup | None = None,
+        coerce: bool = False,
+        convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+        function: Callable[..., Any] | None = None,
+        extras: Mapping[str, tuple[Any, ...]] | None = None,
+        answers: bool = False,
+    ) -> None:
+        if not _NAME.fullmatch(spec.name):
+            raise CatalogueError(
+                f"{spec.name!r} cannot be a tool's name: use letters, digits, _ and -, up to 128, not a digit first"
+            )
+        if effect not in ("read", "idempotent", "write", "irreversible"):
+            raise CatalogueError(f"{spec.name}: effect must be read, idempotent, write or irreversible, not {effect!r}")
+        self.limits = limits or Limits()
+        if self.limits.timeout is None and effect in ("write", "irreversible"):
+            raise CatalogueError(
+                f"{spec.name}: a tool that writes needs a timeout; without one a call can hang in doubt"
+            )
+        self.spec = msgspec.structs.replace(spec, parameters=close(spec.parameters or {"type": "object"}))
+        self.name = spec.name
+        self.effect: Effect = effect
+        self.permission = permission if permission is not None else spec.name
+        self.authorize = authorize
+        self.returns = tuple(returns) if returns is not None else None
+        self.lookup = lookup
+        self.coerce = coerce
+        self.function = function
+        self.extras = extras or {}
+        self.answers = answers
+        """Whether calling it is how a structured answer is given: no ceiling may stand in its way."""
+        self.validator = compile_schema(self.spec.parameters, spec.name)
+        self._is_valid = self.validator.is_valid
+        self._output = compile_schema(spec.output_schema, f"{spec.name} output") if spec.output_schema else None
+        self._convert = convert
+        self._invoke = invoke
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function that the tool was made of."""
+        if self.function is None:
+            raise TypeError(f"{self.name} was not made of a function: send calls for it through a Harness")
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name!r}, effect={self.effect!r}, permission={self.permission!r})"
+
+    def problems(self, arguments: dict[str, Any]) -> list[str]:
+        """Say everything that is wrong with some arguments; empty when they fit."""
+        if not self._is_valid(arguments):
+            return problems(self.validator, arguments, self.spec.parameters)
+        if self._convert is not None:
+            try:
+                self._convert(arguments)
+            except msgspec.ValidationError as error:
+                return [str(error)]
+        return []
+
+    async def invoke(self, arguments: dict[str, Any], context: Context) -> Content:
+        """Run the tool on valid arguments. Whatever it raises comes through, and `WithheldOutput`."""
+        value = await self._invoke(arguments, context)
+        return self.content(value)
+
+    def content(self, value: Any) -> Content:
+        """Make a result's content of what the tool returned. Raises `WithheldOutput`."""
+        if self._output is not None and not self._output.is_valid(to_builtins(value)):
+            raise WithheldOutput(f"{self.name} returned something that its output_schema does not allow")
+        return to_content(value, self.returns, self.limits.result_chars)
+
+    def renamed(self, name: str) -> Tool:
+        """The same tool under another name, with the permission that it has now."""
+        return Tool(
+            msgspec.structs.replace(self.spec, name=name),
+            self._invoke,
+            effect=self.effect,
+            permission=self.permission,
+            authorize=self.authorize,
+            limits=self.limits,
+            returns=self.returns,
+            lookup=self.lookup,
+            coerce=self.coerce,
+            convert=self._convert,
+            function=self.function,
+            extras=self.extras,
+        )
+
+    @classmethod
+    def from_declaration(
+        cls, declaration: Mapping[str, Any] | ToolSpec, function: Callable[..., Any], **options: Any
+    ) -> Tool:
+        """Make a tool of a JSON declaration and a callable that takes the arguments by name.
+
+        `declaration` has `name`, `description`, and the JSON Schema of the arguments under `parameters`
+        (`input_schema`, `inputSchema` are read too). `options` are those of `Tool`. Raises `CatalogueError`.
+        """
+        if isinstance(declaration, ToolSpec):
+            spec = declaration
+        else:
+            schema = declaration.get("parameters", declaration.get("input_schema", declaration.get("inputSchema")))
+            output = declaration.get("output_schema", declaration.get("outputSchema"))
+            if not isinstance(declaration.get("name"), str) or not isinstance(schema, dict):
+                raise CatalogueError("a tool declaration needs a name and an object of JSON Schema under 'parameters'")
+            spec = ToolSpec(declaration["name"], declaration.get("description", ""), schema, output_schema=output)
+        context = next(
+            (n for n, p in inspect.signature(function).parameters.items() if p.annotation in (Context, "Context")), None
+        )
+        return cls(spec, _caller(function, context, None), function=function, **options)
+
+
+def _caller(
+    function: Callable[..., Any], context_name: str | None, convert: Callable[[dict[str, Any]], dict[str, Any]] | None
+) -> Invoke:
+    """Make the coroutine function that calls `function`, in a thread when it blocks."""
+    if inspect.iscoroutinefunction(function):
+
+        async def invoke(arguments: dict[str, Any], context: Context) -> Any:
+            values = convert(arguments) if convert else arguments
+            if context_name:
+                return await function(**{**values, context_name: context})
+            return await function(**values)
+
+    else:
+
+        async def invoke(arguments: dict[str, Any], context: Context) -> Any:
+            values = convert(arguments) if convert else arguments
+            if context_name:
+                values = {**values, context_name: context}
+            # Abandoned on a timeout: the thread runs on, but nobody waits for it. For a write that is a doubt.
+            return await anyio.to_thread.run_sync(functools.partial(function, **values), abandon_on_cancel=True)
+
+    return invoke
+
+
+def _make(function: Callable[..., Any], name: str | None, description: str | None, **options: Any) -> Tool:
+    signature = Signature(function)
+    output_schema = options.pop("output_schema", None)
+    spec = ToolSpec(
+        name or function.__name__,
+        description if description is not None else signature.description,
+        signature.schema,
+        output_schema=output_schema,
+    )
+    convert = None if signature.plain else signature.convert
+    return Tool(
+        spec,
+        _caller(function, signature.context, convert),
+        convert=convert,
+        function=function,
+        extras=signature.extras,
+        **options,
+    )
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    *,
+    effect: Effect = ...,
+    permission: str | None = ...,
+    authorize: Authorize | None = ...,
+    limits: Limits | None = ...,
+    returns: Collection[str] | None = ...,
+    lookup: Lookup | None = ...,
+    coerce: bool = ...,
+    name: str | None = ...,
+    description: str | None = ...,
+    output_schema: dict[str, Any] | None = ...,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    effect: Effect = "write",
+    permission: str | None = None,
+    authorize: Authorize | None = None,
+    limits: Limits | None = None,
+    returns: Collection[str] | None = None,
+    lookup: Lookup | None = None,
+    coerce: bool = False,
+    name: str | None = None,
+    description: str | None = None,
+    output_schema: dict[str, Any] | None = None,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a `Tool` of a typed function, sync or async: its name, docstring and type hints are the declaration.
+
+    `effect` is `read`, `idempotent`, `write` (the default) or `irreversible`; `permission` the scope that the requester
+    must hold (default: the tool's name); `authorize(session, arguments)` returns a reason when this requester may not
+    do this to that object; `returns` keeps only those fields of the result; `lookup(key)` asks the service whether the
+    call with that idempotency key happened, and returns what the tool would have, or `None`; `coerce` lets a string
+    that parses as the number or object the schema wants pass as that. Raises `CatalogueError` saying what to change.
+    """
+    options = {
+        "effect": effect,
+        "permission": permission,
+        "authorize": authorize,
+        "limits": limits,
+        "returns": returns,
+        "lookup": lookup,
+        "coerce": coerce,
+        "output_schema": output_schema,
+    }
+    if function is not None:
+        return _make(function, name, description, **options)
+    return lambda function: _make(function, name, description, **options)

@@ -1,0 +1,187 @@
+"""Writes the messages of a request, one turn at a time, so that a growing history is never written twice.
+
+A turn is a message, or calls with all that answers them: pairing is repaired within it. What has been written of a
+`Growing` list is remembered there as JSON, per wire, and the next request of the run goes on from its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from counterfoil.types.history import History, Repair
+from counterfoil.types.message import Ext, Message, ToolCall
+from counterfoil.wires._envelope import is_wrapped, wrap_arguments
+from counterfoil.wires._fields import says_nothing
+from counterfoil.wires._ids import Ids, Names
+from counterfoil.wires.wire import Body, Carried, Loss, Plan
+
+WriteMessage = Callable[["Scribe", Message, str], None]
+"""How a wire writes one message, given its JSON pointer: appends bodies to `scribe.out`."""
+
+
+HOSTED = "$hosted"
+"""The note in a request's `ext` slot that holds the tools which run at the provider: `[[place, tool], ...]`."""
+
+
+class Losses:
+    """What could not be said so far, for one wire."""
+
+    def __init__(self, wire: str) -> None:
+        self.wire = wire
+        self.losses: list[Loss] = []
+
+    def lose(self, path: str, what: str, carried: Carried) -> None:
+        """Report something that cannot be said."""
+        self.losses.append(Loss(path, what, carried))
+
+    def foreign(self, slot: Ext, path: str) -> None:
+        """Report what other wires say and this one does not. Notes of a wire to itself (`$...`) are no loss."""
+        for wire, held in slot.items():
+            said = [
+                key
+                for key, value in held.items()
+                if (not key.startswith("$") or key == HOSTED) and not says_nothing(value)
+            ]
+            if wire != self.wire and said:
+                self.lose(f"{path}/ext/{wire}", f"what only {wire} says: {', '.join(said)}", "dropped")
+
+
+class Scribe(Losses):
+    """What a wire needs while it writes: names, ids, the losses so far, and `out`, the bodies of this turn."""
+
+    def __init__(self, wire: str, names: Names, ids: Ids, custom: frozenset[str] = frozenset()) -> None:
+        super().__init__(wire)
+        self.name = names
+        self.id = ids
+        self.custom = custom
+        self.out: list[Body] = []
+        self.count = 0
+        self.held = 0
+        """How many of the last bodies the next turn may still add to, where roles must alternate."""
+        self._repair = Repair()
+
+    def arguments(self, call: ToolCall, path: str) -> dict[str, Any]:
+        """The arguments of a call, for a wire whose arguments are objects."""
+        if is_wrapped(call):
+            free = call.kind == "custom"
+            what = "arguments that are free text" if free else "arguments that are not a JSON object"
+            self.lose(path, what, "rewritten" if free and call.name not in self.custom else "envelope")
+        return wrap_arguments(call)
+
+    def turn(self, messages: Sequence[Message], write: WriteMessage) -> None:
+        """Write one turn, with its pairing repaired."""
+        repaired = self._repair.out
+        repaired.clear()
+        self._repair.add(messages)
+        for message in repaired:
+            write(self, message, f"/messages/{self.count}")
+            self.count += 1
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """What had to be put right."""
+        return tuple(self._repair.notes)
+
+    @property
+    def plan(self) -> Plan:
+        """How to reverse the names and ids. It grows with the history."""
+        return Plan(self.name.changed, self.id.changed, self.custom)
+
+
+class _Kept:
+    """What is remembered of one list for one wire."""
+
+    __slots__ = ("basis", "position", "scribe", "text")
+
+    def __init__(self, scribe: Scribe, basis: tuple[str, Any], start: int) -> None:
+        self.scribe = scribe
+        self.basis = basis
+        self.position = scribe.count = start
+        self.text = bytearray(b"[")
+
+
+def write_messages(
+    messages: Sequence[Message],
+    start: int,
+    make: Callable[[], Scribe],
+    write: WriteMessage,
+    basis: tuple[str, Any],
+    *,
+    encoded: bool,
+) -> tuple[Scribe, list[Body] | msgspec.Raw]:
+    """Write the messages from `start` on: as bodies, or `encoded` as one JSON array.
+
+    `basis` is the wire's name, and all that the writing depends on besides the messages: when that is no longer
+    equal, what was remembered is written anew.
+    """
+    memo = messages.memo if encoded and isinstance(messages, History) else None
+    if memo is not None:
+        found = _go_on(messages, start, memo, make, write, basis)
+        if found is not None:
+            return found
+    scribe = make()
+    scribe.count = position = start
+    while position < len(messages):
+        end, _ = turn_end(messages, position)
+        scribe.turn(messages[position:end], write)
+        position = end
+    if encoded:
+        return scribe, msgspec.Raw(msgspec.json.encode(scribe.out))
+    return scribe, scribe.out
+
+
+def _go_on(
+    messages: Sequence[Message],
+    start: int,
+    memo: dict[str, Any],
+    make: Callable[[], Scribe],
+    write: WriteMessage,
+    basis: tuple[str, Any],
+) -> tuple[Scribe, msgspec.Raw] | None:
+    # Taken out while it grows: if writing raises, nothing half-written is remembered.
+    kept: _Kept | None = memo.pop(basis[0], None)
+    if kept is None or kept.basis != basis or kept.position > len(messages):
+        kept = _Kept(make(), basis, start)
+    scribe, text = kept.scribe, kept.text
+    closed = True
+    while closed and kept.position < len(messages):
+        end, closed = turn_end(messages, kept.position)
+        if closed:
+            scribe.turn(messages[kept.position : end], write)
+            done = max(0, len(scribe.out) - scribe.held)
+            for body in scribe.out[:done]:
+                text += msgspec.json.encode(body)
+                text += b","
+            del scribe.out[:done]
+            kept.position = end
+    memo[basis[0]] = kept
+    if not closed:
+        return None
+    whole = bytes(text) + b",".join([msgspec.json.encode(body) for body in scribe.out])
+    return scribe, msgspec.Raw((whole[:-1] if whole.endswith(b",") else whole) + b"]")
+
+
+def turn_end(messages: Sequence[Message], start: int) -> tuple[int, bool]:
+    """Where the turn that begins at `start` ends, and whether nothing that may still be appended belongs to it."""
+    message, end, closed = messages[start], start + 1, True
+    if message.role == "assistant" and message.calls:
+        open_calls = {call.id for call in message.calls}
+        while end < len(messages) and messages[end].role in ("tool", "user") and (results := messages[end].results):
+            open_calls.difference_update([result.call_id for result in results])
+            end += 1
+        closed = not open_calls or end < len(messages)
+    while end < len(messages) and is_joined(messages[end]):
+        end += 1
+    return end, closed
+
+
+JOINED = "$joined"
+"""The note in an `ext` slot that says: on the wire this message was one with the message before it."""
+
+
+def is_joined(message: Message) -> bool:
+    """Whether the message was read as the rest of the one before it."""
+    return bool(message.ext) and any(JOINED in fields for fields in message.ext.values())
