@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from counterfoil.gate.past import Past
@@ -21,8 +21,9 @@ class Attempt:
         "arguments",
         "at",
         "call",
-        "canonical",
         "doubtful",
+        "earlier",
+        "identity",
         "notes",
         "past",
         "run_id",
@@ -37,11 +38,9 @@ class Attempt:
         session: Session,
         run_id: str,
         arguments: dict[str, Any] | None,
-        canonical: bytes,
+        identity: tuple[str, bytes],
         past: Past,
         at: float,
-        *,
-        approved_by: str | None = None,
         doubtful: bool = False,
     ) -> None:
         self.call = call
@@ -49,14 +48,25 @@ class Attempt:
         self.session = session
         self.run_id = run_id
         self.arguments: dict[str, Any] = arguments if arguments is not None else {}
-        self.canonical = canonical
+        self.identity = identity
         self.past = past
         self.at = at
         self._given = self.arguments
-        self._approved_by = approved_by
+        self._approved_by: str | None = None
         self.doubtful = doubtful
         """Whether an identical call is in doubt: it may have taken effect already."""
+        self.earlier: Callable[[], Iterable[dict[str, Any]]] = tuple
+        """Gives the arguments of the tool's calls that were allowed in this exchange."""
         self.notes: list[str] = []
+
+    def approve(self, by: str | None) -> None:
+        """Say who approved exactly the arguments that are there now."""
+        self._given, self._approved_by = self.arguments, by
+
+    @property
+    def changed(self) -> bool:
+        """Whether a check replaced the arguments."""
+        return self.arguments is not self._given
 
     @property
     def approved_by(self) -> str | None:

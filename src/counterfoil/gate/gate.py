@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 
 from counterfoil.gate.attempt import Attempt, Check
 from counterfoil.gate.checks.arguments import arguments
 from counterfoil.gate.checks.confirmation import confirmation
 from counterfoil.gate.checks.limits import Rates, ceilings, clamps
 from counterfoil.gate.checks.permission import authorize, permission
-from counterfoil.gate.checks.provenance import provenance
 from counterfoil.types.verdict import ALLOWED, Allowed, Confirm, Refusal, Verdict
 
 log = logging.getLogger("counterfoil.gate")
@@ -26,12 +25,18 @@ class Gate:
     """
 
     def __init__(
-        self, checks: Iterable[Check] = (), *, confirmations_expire: float = 24 * 3600, four_eyes: bool = False
+        self,
+        checks: Iterable[Check] = (),
+        *,
+        provenance: Check | None = None,
+        confirmations_expire: float = 24 * 3600,
+        four_eyes: bool = False,
     ) -> None:
         self.checks = tuple(checks)
         self.confirmations_expire = confirmations_expire
         self.four_eyes = four_eyes
-        self._last: tuple[Check, ...] = (provenance, *self.checks, confirmation)
+        origin = () if provenance is None else (provenance,)
+        self._last: tuple[Check, ...] = (*origin, *self.checks, confirmation)
         self._rates = Rates()
         self._halted: str | None = None
 
@@ -47,16 +52,32 @@ class Gate:
         """Say whether a call of a known tool may run. Does not raise for anything the call could contain."""
         if self._halted is not None:
             return Refusal("declined", f"Nothing may be called now: {self._halted}. Do not try again.")
-        if (verdict := permission(attempt)) is not ALLOWED or (verdict := arguments(attempt)) is not ALLOWED:
+        tool = attempt.tool
+        limits = tool.limits
+        # Held by its own name is the common case, and costs no call.
+        held = tool.permission in attempt.session.permissions
+        if not held and (verdict := permission(attempt)) is not ALLOWED:
             return verdict
-        if attempt.tool.authorize is not None and (verdict := await authorize(attempt)) is not ALLOWED:
+        if (verdict := arguments(attempt)) is not ALLOWED:
             return verdict
-        clamps(attempt)
-        if (verdict := ceilings(attempt)) is not ALLOWED or (verdict := self._rates.peek(attempt)) is not ALLOWED:
+        if tool.authorize is not None and (verdict := await authorize(attempt)) is not ALLOWED:
+            return verdict
+        if limits.clamps:
+            clamps(attempt)
+        if (verdict := ceilings(attempt)) is not ALLOWED:
+            return verdict
+        if limits.rate is not None and (verdict := self._rates.peek(attempt)) is not ALLOWED:
             return verdict
         asked: Confirm | None = None
         for check in self._last:
-            verdict = await self._ask(check, attempt)
+            try:
+                said = check(attempt)
+                if said is ALLOWED:
+                    continue
+                verdict = await _verdict(said, check)
+            except Exception:  # a check that breaks must close the gate, whatever it raised
+                log.exception("the check %s raised: the call is refused", _name(check))
+                verdict = _UNCHECKED
             if isinstance(verdict, Refusal):
                 return verdict
             if isinstance(verdict, Confirm):
@@ -64,28 +85,26 @@ class Gate:
         if asked is not None and attempt.approved_by is None:
             return Confirm(asked.reason, asked.four_eyes or self.four_eyes)
         # Counted with no await between looking and taking, so that N concurrent calls at the limit are exactly N.
-        if (verdict := self._rates.take(attempt)) is not ALLOWED:
+        if limits.rate is not None and (verdict := self._rates.take(attempt)) is not ALLOWED:
             return verdict
         return Allowed(tuple(attempt.notes)) if attempt.notes else ALLOWED
 
-    async def _ask(self, check: Check, attempt: Attempt) -> Verdict:
-        """Put the attempt to one check. One that raises, or answers what is no verdict, closes the gate."""
-        name = getattr(check, "__name__", repr(check))
-        try:
-            verdict = check(attempt)
-            if verdict is ALLOWED:
-                return ALLOWED
-            if inspect.isawaitable(verdict):
-                verdict = await verdict
-        except Exception:  # a check that breaks must close the gate, whatever it raised
-            log.exception("the check %s raised: the call is refused", name)
-            return _UNCHECKED
-        if verdict is None:
-            return ALLOWED
-        if isinstance(verdict, Allowed | Confirm | Refusal):
-            return verdict
-        log.error("the check %s returned %r: return None, Allowed, Confirm or Refusal", name, verdict)
-        return _UNCHECKED
+
+async def _verdict(said: Verdict | Awaitable[Verdict | None] | None, check: Check) -> Verdict:
+    """Await what is to be awaited; what is no verdict closes the gate."""
+    if inspect.isawaitable(said):
+        said = await said
+    if said is None:
+        return ALLOWED
+    given: object = said
+    if isinstance(given, Allowed | Confirm | Refusal):
+        return given
+    log.error("the check %s returned %r: return None, Allowed, Confirm or Refusal", _name(check), said)
+    return _UNCHECKED
+
+
+def _name(check: Check) -> str:
+    return getattr(check, "__name__", repr(check))
 
 
 _UNCHECKED = Refusal("not_permitted", "Whether this is permitted could not be checked, so it was not done.")

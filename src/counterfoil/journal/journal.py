@@ -48,12 +48,16 @@ class Log(Protocol):
         """How many owners the run has had."""
         ...
 
-    async def append(self, entries: Sequence[Entry], *, durable: bool = False) -> None:
-        """Add entries, all or none. Returns at once, unless `durable`: then when no crash can lose them.
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries, all or none, after those before. Returns at once; they are written soon.
 
-        Raises `Fenced` when another process owns the run by now, `JournalError` when it cannot be written; after
-        either the log takes nothing more, so that no gap is possible.
+        Raises `Fenced` when another process owns the run by now, `JournalError` when what came before could not be
+        written; after either the log takes nothing more, so that no gap is possible.
         """
+        ...
+
+    async def commit(self, entries: Sequence[Entry]) -> None:
+        """Add entries, and return when no crash and no power cut can lose them or any before. Raises as `append`."""
         ...
 
     async def inbox(self, after: int = 0) -> list[Item]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import uuid
+import secrets
 from pathlib import Path
 
 try:
@@ -16,7 +16,7 @@ class Presence:
     """Holds this process's lock beside a journal, and looks at those of others."""
 
     def __init__(self, folder: Path) -> None:
-        self.owner = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+        self.owner = f"{os.getpid()}-{secrets.token_hex(6)}"
         self._folder = folder
         self._pid = os.getpid()
         folder.mkdir(parents=True, exist_ok=True)

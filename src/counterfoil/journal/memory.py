@@ -34,13 +34,19 @@ class MemoryLog:
         self.epoch = run.epoch
         self._run = run
 
-    async def append(self, entries: Sequence[Entry], *, durable: bool = False) -> None:
-        """Add entries. Memory is as durable as it gets at once."""
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries."""
         run = self._run
         if run.epoch != self.epoch:
             raise Fenced(f"run {self.run_id} has another owner by now")
         now = time.time()
-        run.entries += [(self.epoch, now, entry) for entry in entries]
+        epoch, add = self.epoch, run.entries.append
+        for entry in entries:
+            add((epoch, now, entry))
+
+    async def commit(self, entries: Sequence[Entry]) -> None:
+        """Add entries. Memory is as durable as it gets at once."""
+        self.append(entries)
 
     async def inbox(self, after: int = 0) -> list[Item]:
         """What came from outside since item `after`."""

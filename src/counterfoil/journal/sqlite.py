@@ -55,8 +55,22 @@ class SqliteLog:
         self._failed: BaseException | None = None
         self._released = False
 
-    async def append(self, entries: Sequence[Entry], *, durable: bool = False) -> None:
-        """Add entries, all or none."""
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries; the writer's thread commits them soon."""
+        self._put(Job(self._insertion(entries), durable=False))
+
+    async def commit(self, entries: Sequence[Entry]) -> None:
+        """Add entries and wait for the disk."""
+        job = Job(self._insertion(entries), durable=True)
+        job.prepare()
+        self._put(job)
+        try:
+            await job.wait()
+        except (JournalError, sqlite3.Error) as error:
+            self._failed = _explained(error, self._journal.path)
+            raise self._failed from error
+
+    def _insertion(self, entries: Sequence[Entry]) -> Callable[[sqlite3.Connection], None]:
         self._check()
         at = time.time()
         rows: list[tuple[Any, ...]] = []
@@ -88,23 +102,15 @@ class SqliteLog:
                 rows,
             )
 
-        await self._put(do, durable)
+        return do
 
-    async def _put(self, do: Callable[[sqlite3.Connection], Any], durable: bool) -> None:
-        job = Job(do, durable)
-        if durable:
-            job.prepare()
+    def _put(self, job: Job) -> None:
         try:
             self._journal.writer.put(job)
-            self._pending = job
-            if durable:
-                await job.wait()
         except JournalError as error:
             self._failed = error
             raise
-        except sqlite3.Error as error:
-            self._failed = _explained(error, self._journal.path)
-            raise self._failed from error
+        self._pending = job
 
     def _check(self) -> None:
         """One failed append poisons the log: no gap is possible, because nothing more is taken."""
@@ -142,8 +148,6 @@ class SqliteLog:
             try:
                 await self._journal.writer.do(do, durable=False)
             except (JournalError, sqlite3.Error) as error:
-                if isinstance(self._failed, BaseException):
-                    return
                 raise _explained(error, self._journal.path) from error
             pending, self._pending = self._pending, None
             if pending is not None and pending.error is not None:

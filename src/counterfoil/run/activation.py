@@ -7,9 +7,11 @@ already.
 from __future__ import annotations
 
 import functools
+import hmac
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import anyio
@@ -20,6 +22,8 @@ from counterfoil.gate.checks.arguments import not_parsed
 from counterfoil.gate.checks.confirmation import digest
 from counterfoil.gate.checks.exists import unknown_tool
 from counterfoil.journal.journal import Log, Status
+from counterfoil.models.model import BaseModel, Model
+from counterfoil.run.concurrency import EventLoop, OnWait
 from counterfoil.run.inbox import expired, take_up
 from counterfoil.run.perform import perform, recover, start
 from counterfoil.run.reply import admit
@@ -32,11 +36,11 @@ from counterfoil.run.step import (
     Judge,
     Nudge,
     Recover,
+    Step,
     Stop,
     Wait,
     next_step,
 )
-from counterfoil.run.together import together
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import Doubted, Ended, Entry, Finished, Judged, Said
 from counterfoil.types.error import ModelError
@@ -46,7 +50,7 @@ from counterfoil.types.outcome import Outcome
 from counterfoil.types.request import AUTO, Reply, Request, ToolChoice, ToolSpec
 from counterfoil.types.session import Session
 from counterfoil.types.stream import ReplyFold, StreamEvent
-from counterfoil.types.verdict import Confirm, Refusal, Verdict
+from counterfoil.types.verdict import ALLOWED, Confirm, Refusal, Verdict
 
 if TYPE_CHECKING:
     from counterfoil.run.harness import Harness
@@ -70,6 +74,16 @@ Watch = Callable[[Event], None]
 _STATUS: dict[str, Status] = {"waiting": "waiting", "in_doubt": "doubt", "failed": "ready"}
 
 
+class _NoModel(BaseModel):
+    """Stands where a harness that serves outside calls only is asked to go on with a conversation."""
+
+    async def reply(self, request: Request) -> Reply:
+        raise ModelError("this harness has no model: resume the run with one that has")
+
+
+_NO_MODEL = _NoModel()
+
+
 class Activation:
     """Owns a run for a while. `events` does the work as it is drained; `outcome` is there when it ends."""
 
@@ -85,13 +99,22 @@ class Activation:
         self.session: Session = state.session
         self.answer_tool = answer_tool
         self.outcome = Outcome("failed", detail="the run was interrupted: resume it")
+        self._status: Status = "ready"
+        self._model_has_failed = False
+        """Then the run rests, and a resume asks again."""
         self.seen = 0
         """The last item of the inbox that was taken up."""
         seconds = self.session.budget.seconds
         self.deadline = None if seconds is None else time.monotonic() + seconds
         specs = harness.catalogue.visible_to(self.session)
+        self.tools = harness.catalogue.by_name
+        if answer_tool is not None:
+            self.tools = {**self.tools, answer_tool.name: answer_tool}
         self.specs: tuple[ToolSpec, ...] = (*specs, answer_tool.spec) if answer_tool else specs
         self.history = History(state.messages)
+        self.loop = EventLoop()
+        # A run of outside calls asks no model, and a harness that has none cannot begin another.
+        self.model: Model = harness.model or _NO_MODEL
 
     @staticmethod
     def standing(state: State) -> Outcome:
@@ -109,92 +132,146 @@ class Activation:
         """The same, as the index has it."""
         return _STATUS.get(Activation.standing(state).kind, "done")
 
-    async def write(self, *entries: Entry, durable: bool = False) -> None:
-        """Journal entries, then fold them: nothing is true that is not written."""
-        await self.log.append(entries, durable=durable)
-        for entry in entries:
-            self.state.apply(entry)
-            if self.watch is not None:
-                self.watch(entry)
+    async def __aenter__(self) -> Activation:
+        return self
 
-    async def events(self, deltas: bool) -> AsyncIterator[Event]:
-        """Do the work, yielding what happens. With `deltas` the model's words come as it writes them.
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give the run up. What was writing when it was cancelled from outside is in doubt, and the journal says so."""
+        if kind is None:
+            await self.log.release(self._status)
+            return
+        with anyio.CancelScope(shield=True):
+            if issubclass(kind, anyio.get_cancelled_exc_class()):
+                await self._interrupted()
+            await self.log.release(self._status)
+
+    async def run(self) -> None:
+        """Do the work."""
+        async with self:
+            while (step := await self._next()) is not None:
+                if isinstance(step, AskModel):
+                    await self._ask(step)
+                else:
+                    await self._carry_out(step)
+
+    async def stream(self) -> AsyncIterator[Event]:
+        """Do the same work, yielding what happens, the model's words as it writes them.
 
         No task and no cancel scope is open across a `yield`, so a consumer may stop at any point: the run can be
         resumed from its last entry.
         """
-        state = self.state
-        status: Status = "ready"
-        try:
-            while True:
-                told = len(state.entries)
-                step = next_step(state)
-                match step:
-                    case Judge(calls):
-                        await self._judge(calls)
-                    case Invoke(calls):
-                        await self._invoke(calls)
-                    case AskModel():
-                        async for event in self._ask(step, deltas):
-                            yield event
-                    case Recover(calls):
-                        await self._recover(calls)
-                    case Nudge():
-                        text = (
-                            f"Give your answer by calling {self.answer_tool.name if self.answer_tool else 'the tool'}."
-                        )
-                        await self.write(Said(Message("user", (Text(text),), NUDGER), notes=("no structured answer",)))
-                    case Stop(which):
-                        await self.write(Ended(Outcome("limit", which, f"the run reached its limit of {which}")))
-                    case Wait(outcome) | Done(outcome):
-                        if await self._take_up_inbox():
-                            continue
-                        self.outcome = outcome
-                        status = _STATUS.get(outcome.kind, "done")
-                for entry in state.entries[told:]:
+        entries = self.state.entries
+        told = len(entries)
+        async with self:
+            while (step := await self._next()) is not None:
+                if isinstance(step, AskModel):
+                    async for event in self._hear(step):
+                        yield event
+                else:
+                    await self._carry_out(step)
+                for entry in entries[told:]:
                     yield entry
-                if isinstance(step, Wait | Done):
-                    return
-                if state.ended is not None and state.ended.kind == "failed":
-                    self.outcome = state.ended
-                    return
-        except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await self._interrupted()
-            raise
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self.log.release(status)
+                told = len(entries)
 
-    async def _ask(self, step: AskModel, deltas: bool) -> AsyncIterator[StreamEvent]:
-        if await self._take_up_inbox():
-            return
-        if self.deadline is not None and time.monotonic() >= self.deadline and not step.answer_only:
-            await self.write(Ended(Outcome("limit", "seconds", "the run reached its limit of seconds")))
-            return
-        request = self._request(step)
-        try:
-            if deltas:
-                adding = ReplyFold()
-                async for event in self.harness.model.stream(request):
-                    adding.add(event)
-                    if self.watch is not None:
-                        self.watch(event)
-                    yield event
-                if not adding.done:
-                    raise ModelError("the model's answer was cut off before its end: resume the run to ask again")
-                reply = adding.reply
+    def write(self, *entries: Entry) -> None:
+        """Journal entries, then fold them: nothing is true that is not written."""
+        self.log.append(entries)
+        for entry in entries:
+            self.state.apply(entry)
+        if self.watch is not None:
+            self._show(entries)
+
+    async def commit(self, *entries: Entry) -> None:
+        """Do the same, waiting until no crash can lose them."""
+        await self.log.commit(entries)
+        for entry in entries:
+            self.state.apply(entry)
+        self._show(entries)
+
+    def _show(self, entries: Sequence[Entry]) -> None:
+        if self.watch is not None:
+            for entry in entries:
+                self.watch(entry)
+
+    async def _carry_out(self, step: Step) -> None:
+        match step:
+            case Judge(calls):
+                await self._judge(calls)
+            case Invoke(calls):
+                await self._invoke(calls)
+            case Recover(calls):
+                for call in calls:
+                    found = await recover(call, self.tools.get(call.call.name), time.time())
+                    await self.commit(found)
+            case Nudge():
+                text = f"Give your answer by calling {self.answer_tool.name if self.answer_tool else 'the tool'}."
+                message = Message("user", (Text(text),), NUDGER)
+                self.write(Said(message, notes=("no structured answer",)))
+            case Stop(which):
+                self.write(Ended(Outcome("limit", which, f"the run reached its limit of {which}")))
+            case _:
+                raise AssertionError(f"{step} is not carried out here")
+
+    async def _next(self) -> Step | None:
+        """The next step to carry out; `None` when the run rests, and `outcome` says how."""
+        while not self._model_has_failed:
+            step = next_step(self.state)
+            if not isinstance(step, Wait | Done):
+                return step
+            if not await self._take_up_inbox():
+                self.outcome = step.outcome
+                self._status = _STATUS.get(step.outcome.kind, "done")
+                break
+        return None
+
+    # -- asking the model
+
+    async def _ask(self, step: AskModel) -> None:
+        if (request := await self._before(step)) is not None:
+            try:
+                reply = await self.model.reply(request)
+            except ModelError as error:
+                await self._model_failed(error)
             else:
-                reply = await self.harness.model.reply(request)
-        except ModelError as error:
-            log.warning("run %s: the model failed: %s", self.run_id, error)
-            await self.write(Ended(Outcome("failed", type(error).__name__, str(error))))
+                await self._said(reply)
+
+    async def _hear(self, step: AskModel) -> AsyncIterator[StreamEvent]:
+        if (request := await self._before(step)) is None:
             return
-        await self._said(reply)
+        adding = ReplyFold()
+        try:
+            async for event in self.model.stream(request):
+                adding.add(event)
+                if self.watch is not None:
+                    self.watch(event)
+                yield event
+            if not adding.done:
+                raise ModelError("the model's answer was cut off before its end: resume the run to ask again")
+        except ModelError as error:
+            await self._model_failed(error)
+        else:
+            await self._said(adding.reply)
+
+    async def _before(self, step: AskModel) -> Request | None:
+        """What to ask; nothing if something came from outside, or the time is up."""
+        if await self._take_up_inbox():
+            return None
+        if self.deadline is not None and time.monotonic() >= self.deadline and not step.answer_only:
+            self.write(Ended(Outcome("limit", "seconds", "the run reached its limit of seconds")))
+            return None
+        return self._request(step)
+
+    async def _model_failed(self, error: ModelError) -> None:
+        log.warning("run %s: the model failed: %s", self.run_id, error)
+        self._model_has_failed = True
+        self.outcome = Outcome("failed", type(error).__name__, str(error))
+        self.write(Ended(self.outcome))
 
     async def _said(self, reply: Reply) -> None:
         message, notes = admit(reply, self.state.turn + 1)
-        await self.write(Said(message, reply.stop, reply.stop_raw, reply.usage, notes))
+        self.write(Said(message, reply.stop, reply.stop_raw, reply.usage, notes))
 
     def _request(self, step: AskModel) -> Request:
         state, choice, tools = self.state, AUTO, self.specs
@@ -206,55 +283,53 @@ class Activation:
         history = self.history
         if history.length != len(state.messages):
             history = self.history = History(state.messages)
-        return Request(history, tools, choice, self.harness.model.name, self.harness.sampling)
-
-    def _tool(self, name: str) -> Tool | None:
-        if self.answer_tool is not None and name == self.answer_tool.name:
-            return self.answer_tool
-        return self.harness.catalogue.get(name)
+        return Request(history, tools, choice, self.model.name, self.harness.sampling)
 
     # -- judging
 
     async def _judge(self, calls: list[Call]) -> None:
+        """Judge a turn's calls in order, each with what the ones before have used up; journal them as one."""
+        entries: list[Judged] = []
+        judge, now = self.harness.gate.judge, time.time()
+        apply = self.state.apply
         for call in calls:
-            entry = await self._verdict(call)
-            await self.write(entry)
+            attempt = self._attempt(call, now)
+            if isinstance(attempt, Refusal):
+                entry = Judged(call.call.id, attempt)
+            else:
+                verdict = await judge(attempt)
+                plain = verdict is ALLOWED and attempt.arguments is call.arguments
+                entry = Judged(call.call.id, ALLOWED) if plain else self._judged(attempt, verdict)
+            apply(entry)
+            entries.append(entry)
+        self.log.append(entries)
+        self._show(entries)
 
-    async def _verdict(self, call: Call) -> Judged:
-        asked = call.call
-        tool = self._tool(asked.name)
+    def _attempt(self, call: Call, now: float) -> Attempt | Refusal:
+        asked, state = call.call, self.state
+        tool = self.tools.get(asked.name)
         if tool is None:
-            return Judged(asked.id, unknown_tool(asked, [spec.name for spec in self.specs]))
+            return unknown_tool(asked, [spec.name for spec in self.specs])
         if call.arguments is None:
-            return Judged(asked.id, not_parsed(asked))
-        now = time.time()
-        doubtful = bool(self.state.doubts) and call.identity in self.state.doubts
-        answer = call.answer
-        approved_by = None
-        if answer is not None and answer.approved:
-            expected = digest(self.run_id, asked.id, tool.name, call.arguments, self.session)
-            approved_by = answer.by if answer.digest == expected else None
+            return not_parsed(asked)
+        doubtful = call.identity in state.doubts
         attempt = Attempt(
-            asked,
-            tool,
-            self.session,
-            self.run_id,
-            call.arguments,
-            call.canonical,
-            self.state.past,
-            now,
-            approved_by=approved_by,
-            doubtful=doubtful,
+            asked, tool, self.session, self.run_id, call.arguments, call.identity, state.past, now, doubtful=doubtful
         )
-        verdict: Verdict = await self.harness.gate.judge(attempt)
-        changed = attempt.arguments if attempt.arguments is not call.arguments else None
-        if isinstance(verdict, Confirm):
-            bound = digest(self.run_id, asked.id, tool.name, attempt.arguments, self.session)
-            expires = now + self.harness.gate.confirmations_expire
-            return Judged(asked.id, verdict, bound, changed, expires)
-        if isinstance(verdict, Refusal):
-            return Judged(asked.id, verdict)
-        return Judged(asked.id, verdict, arguments=changed)
+        if (answer := call.answer) is not None and answer.approved:
+            bound = digest(self.run_id, asked.id, tool.name, call.arguments, self.session)
+            attempt.approve(answer.by if hmac.compare_digest(answer.digest, bound) else None)
+        if tool.limits.sums:
+            attempt.earlier = functools.partial(state.allowed, tool.name)
+        return attempt
+
+    def _judged(self, attempt: Attempt, verdict: Verdict) -> Judged:
+        id = attempt.call.id
+        changed = attempt.arguments if attempt.changed else None
+        if not isinstance(verdict, Confirm):
+            return Judged(id, verdict, arguments=None if isinstance(verdict, Refusal) else changed)
+        bound = digest(self.run_id, id, attempt.tool.name, attempt.arguments, self.session)
+        return Judged(id, verdict, bound, changed, attempt.at + self.harness.gate.confirmations_expire)
 
     # -- running
 
@@ -262,21 +337,27 @@ class Activation:
         """Start these calls together, irreversible ones one at a time after the others."""
         pairs: list[tuple[Call, Tool]] = []
         for call in calls:
-            tool = self._tool(call.call.name)
+            tool = self.tools.get(call.call.name)
             if tool is None:  # the catalogue changed since the call was judged
-                await self.write(Judged(call.call.id, unknown_tool(call.call, [spec.name for spec in self.specs])))
+                self.write(Judged(call.call.id, unknown_tool(call.call, [spec.name for spec in self.specs])))
             else:
                 pairs.append((call, tool))
         batch = [(call, tool) for call, tool in pairs if tool.effect != "irreversible"] or pairs[:1]
-        fresh = [start(call, tool, self.run_id) for call, tool in batch if call.started is None]
+        fresh: list[Entry] = []
+        durable = False
+        now = time.time()
+        for call, tool in batch:
+            if call.started is None:
+                fresh.append(start(call, tool, self.run_id, now))
+                durable = durable or tool.effect != "read"
         if fresh:
-            await self.write(*fresh, durable=any(entry.effect != "read" for entry in fresh))
+            await self.commit(*fresh) if durable else self.write(*fresh)
         if len(batch) == 1:
             await self._perform(*batch[0])
         elif batch:
-            await together([functools.partial(self._perform, call, tool) for call, tool in batch])
+            await self.loop.together([functools.partial(self._perform, call, tool) for call, tool in batch])
 
-    async def _perform(self, call: Call, tool: Tool) -> None:
+    async def _perform(self, call: Call, tool: Tool, on_wait: OnWait | None = None) -> None:
         report = None
         if (watch := self.watch) is not None:
             id = call.call.id
@@ -284,15 +365,12 @@ class Activation:
             def report(message: str, fraction: float | None) -> None:
                 watch(Progress(id, message, fraction))
 
-        entry = await perform(call, tool, self.session, self.run_id, report)
+        entry = await perform(call, tool, self.session, self.run_id, self.loop, report, on_wait)
         if isinstance(entry, Doubted) and tool.lookup is not None:
             found = await recover(call, tool, time.time())
             entry = found if isinstance(found, Finished) else entry
-        await self.write(entry, durable=tool.effect != "read")
-
-    async def _recover(self, calls: list[Call]) -> None:
-        for call in calls:
-            await self.write(await recover(call, self._tool(call.call.name), time.time()), durable=True)
+        # Not waited for: if it is lost, the call is in doubt, and the next thing that must be durable comes after it.
+        self.write(entry)
 
     async def _interrupted(self) -> None:
         """Cancelled from outside: what was writing at that moment is in doubt, and the journal says so."""
@@ -301,21 +379,20 @@ class Activation:
             if started is None or call.result is not None or call.doubt is not None:
                 continue
             if started.effect in ("write", "irreversible"):
-                await self.write(Doubted(call.call.id, "it was cancelled while it was running"), durable=True)
+                await self.commit(Doubted(call.call.id, "it was cancelled while it was running"))
 
     # -- what comes from outside
 
     async def _take_up_inbox(self) -> bool:
         """Turn what people sent into entries. Says whether anything changed."""
-        items = await self.log.inbox(self.seen)
-        now = time.time()
         changed = False
-        for item in items:
+        for item in await self.log.inbox(self.seen):
             self.seen = item.n
             for entry in take_up(item, self.state, self.run_id):
-                await self.write(entry, durable=True)
+                await self.commit(entry)
                 changed = True
-        for entry in expired(self.state, now):
-            await self.write(entry)
-            changed = True
+        if self.state.open:
+            for entry in expired(self.state, time.time()):
+                self.write(entry)
+                changed = True
         return changed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hmac
 import inspect
+import secrets
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal
 
@@ -50,22 +50,14 @@ class Harness:
         sampling: Sampling | None = None,
         resolve: Resolve | None = None,
     ) -> None:
-        self._model = model
+        self.model = model
+        """`None` in a harness that serves outside calls only."""
         self.catalogue = catalogue
         self.gate = gate or Gate()
         self.journal: Journal = journal or MemoryJournal()
         self.instructions = instructions
         self.sampling = sampling or Sampling()
         self.resolve = resolve
-
-    @property
-    def model(self) -> Model:
-        """The model. Raises `CounterfoilError` in a harness that was made without one, for outside calls only."""
-        if self._model is None:
-            raise CounterfoilError(
-                "this harness has no model: it serves outside calls only. Give it one to run prompts"
-            )
-        return self._model
 
     # -- running
 
@@ -103,7 +95,7 @@ class Harness:
         Stopping early leaves a run that `resume` goes on with.
         """
         activation, decode = await self._begin(prompt, session, run_id, history, output, watch)
-        async for event in activation.events(deltas=True):
+        async for event in activation.stream():
             yield event
         yield _ended(activation, decode)
 
@@ -120,7 +112,7 @@ class Harness:
     ) -> AsyncIterator[Event | Run]:
         """Do what `resume` does, as a stream."""
         activation, decode = await self._again(run_id, output, watch)
-        async for event in activation.events(deltas=True):
+        async for event in activation.stream():
             yield event
         yield _ended(activation, decode)
 
@@ -132,10 +124,10 @@ class Harness:
         Returns its result under the caller's own id, or a `Confirmation` when a person must answer first: then
         `answer` it, `resume` its `run_id`, and read the run's `results`.
         """
-        log = await self.journal.create(run_id or uuid.uuid4().hex, session.requester)
+        log = await self.journal.create(run_id or secrets.token_hex(16), session.requester)
         state = State()
         message, notes = admit(Reply(Message("assistant", (call,))), 1)
-        await _write(log, state, Opened(session, self.catalogue.digest, outside=True), Said(message, notes=notes))
+        _write(log, state, Opened(session, self.catalogue.digest, outside=True), Said(message, notes=notes))
         run = await _drain(Activation(self, log, state, watch=watch, answer_tool=None), None)
         if run.confirmations:
             return run.confirmations[0]
@@ -190,7 +182,7 @@ class Harness:
             raise ConfirmationError("the call has changed since it was shown: look at it again")
         if found.four_eyes and approve and by == found.requester:
             raise ConfirmationError(f"{by} asked for this call, so somebody else must approve it")
-        data = {"call_id": found.call.id, "approved": approve, "digest": found.digest, "reason": reason}
+        data: dict[str, Any] = {"call_id": found.call.id, "approved": approve, "digest": found.digest, "reason": reason}
         if arguments is not None:
             data["arguments"] = arguments
         earlier = await self.journal.post(run_id, "answer", confirmation_id, by, data)
@@ -258,12 +250,15 @@ class Harness:
         watch: Watch | None,
     ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
         described, decode = output_of(output) if output is not None else (None, None)
-        model = self.model.name
+        if self.model is None:
+            raise CounterfoilError(
+                "this harness has no model: it serves outside calls only. Give it one to run prompts"
+            )
         message = prompt if isinstance(prompt, Message) else user(prompt)
         state = State()
-        entries: list[Entry] = [Opened(session, self.catalogue.digest, model, described)]
+        entries: list[Entry] = [Opened(session, self.catalogue.digest, self.model.name, described)]
         if run_id is None:
-            log = await self.journal.create(uuid.uuid4().hex, session.requester)
+            log = await self.journal.create(secrets.token_hex(16), session.requester)
         else:
             log, known = await self._find_or_create(run_id, session)
             if known:
@@ -279,7 +274,7 @@ class Harness:
                 messages, repairs = repair(earlier)
                 entries.append(Loaded(tuple(messages), tuple(repairs)))
             entries.append(Said(message))
-            await _write(log, state, *entries)
+            _write(log, state, *entries)
         except BaseException:
             await log.release("ready")
             raise
@@ -307,9 +302,9 @@ class Harness:
             session = await self._narrowed(state)
             if session != state.session:
                 opened = Opened(session, self.catalogue.digest, outside=state.outside, output=state.output)
-                await _write(log, state, opened)
+                _write(log, state, opened)
             for entry in list(expired(state, time.time())):
-                await _write(log, state, entry)
+                _write(log, state, entry)
         except BaseException:
             await log.release("ready")
             raise
@@ -334,15 +329,14 @@ class Harness:
         return Session(requester=opened.requester, permissions=kept, attributes=now.attributes, budget=opened.budget)
 
 
-async def _write(log: Log, state: State, *entries: Entry) -> None:
-    await log.append(entries)
+def _write(log: Log, state: State, *entries: Entry) -> None:
+    log.append(entries)
     for entry in entries:
         state.apply(entry)
 
 
 async def _drain(activation: Activation, decode: Callable[[dict[str, Any]], Any] | None) -> Run:
-    async for _ in activation.events(deltas=False):
-        pass
+    await activation.run()
     return _ended(activation, decode)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from collections.abc import Callable
@@ -10,9 +9,9 @@ from typing import Any
 
 import anyio
 
+from counterfoil.run.concurrency import EventLoop, OnWait
 from counterfoil.run.state import Call
-from counterfoil.tools.context import Context
-from counterfoil.tools.result import Content
+from counterfoil.tools.context import Context, idempotency_key
 from counterfoil.tools.tool import Tool, WithheldOutput
 from counterfoil.types.entry import Doubted, Finished, Settled, Started
 from counterfoil.types.error import NotApplied, ToolError
@@ -23,27 +22,29 @@ from counterfoil.types.verdict import Allowed
 log = logging.getLogger("counterfoil.run")
 
 
-def idempotency_key(run_id: str, call_id: str) -> str:
-    """The same for every attempt at one call, and for no other call: 32 hex digits."""
-    return hashlib.sha256(f"{run_id}:{call_id}".encode()).hexdigest()[:32]
-
-
 async def perform(
-    call: Call, tool: Tool, session: Session, run_id: str, report: Callable[[str, float | None], Any] | None = None
+    call: Call,
+    tool: Tool,
+    session: Session,
+    run_id: str,
+    loop: EventLoop,
+    report: Callable[[str, float | None], Any] | None = None,
+    on_wait: OnWait | None = None,
 ) -> Finished | Doubted:
     """Run a tool within its time. Does not raise, except when cancelled from outside."""
-    context = Context(session, run_id, call.call.id, idempotency_key(run_id, call.call.id), report)
+    context = Context(session, run_id, call.call.id, report)
     arguments = call.arguments or {}
     began = time.perf_counter()
     try:
-        if tool.limits.timeout is None:
-            content = await tool.invoke(arguments, context)
-        else:
-            with anyio.fail_after(tool.limits.timeout):
-                content = await tool.invoke(arguments, context)
+        value = await loop.within(tool.limits.timeout, tool.invoke(arguments, context), on_wait)
+        content = tool.content(value)
     except Exception as error:  # noqa: BLE001 a tool may raise anything; nothing of it may leave the loop
         return _failed(call, tool, error, time.perf_counter() - began)
-    return Finished(_result(call, content), round(time.perf_counter() - began, 6))
+    verdict = call.verdict
+    if type(verdict) is Allowed and verdict.notes:
+        content = (Text("".join(f"[note: {note}]\n" for note in verdict.notes)), *content)
+    name = call.call.name
+    return Finished(ToolResult(call.call.id, content, name=name), time.perf_counter() - began)
 
 
 def _failed(call: Call, tool: Tool, error: Exception, seconds: float) -> Finished | Doubted:
@@ -78,7 +79,7 @@ async def recover(call: Call, tool: Tool | None, now: float) -> Finished | Settl
         with anyio.fail_after(tool.limits.timeout):
             found = await tool.lookup(started.key)
         if found is not None:
-            return Finished(_result(call, tool.content(found)))
+            return Finished(ToolResult(call.call.id, tool.content(found), name=tool.name))
     except Exception as error:  # the service is the user's code: any failure of it means that we do not know
         log.warning("lookup of %s (call %s) failed: %s", tool.name, call.call.id, type(error).__name__, exc_info=error)
         return Doubted(call.call.id, "its process died, and the look-up of what became of it failed")
@@ -87,17 +88,11 @@ async def recover(call: Call, tool: Tool | None, now: float) -> Finished | Settl
     return Settled(call.call.id, "retry", by="lookup", at=now)
 
 
-def _result(call: Call, content: Content) -> ToolResult:
-    verdict = call.verdict
-    if type(verdict) is Allowed and verdict.notes:
-        content = (Text("".join(f"[note: {note}]\n" for note in verdict.notes)), *content)
-    return ToolResult(call.call.id, content, name=call.call.name)
-
-
 def _error(call: Call, told: str) -> ToolResult:
     return ToolResult(call.call.id, (Text(told),), True, None, call.call.name)
 
 
-def start(call: Call, tool: Tool, run_id: str) -> Started:
-    """The entry that says a tool is about to run."""
-    return Started(call.call.id, tool.effect, idempotency_key(run_id, call.call.id), time.time())
+def start(call: Call, tool: Tool, run_id: str, now: float) -> Started:
+    """The entry that says a tool is about to run. A tool that only reads has no use for a key."""
+    key = "" if tool.effect == "read" else idempotency_key(run_id, call.call.id)
+    return Started(call.call.id, tool.effect, key, now)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.types.json import MAX_DEPTH, canonical, depth, read_object
+from counterfoil.types.json import MAX_DEPTH, canonical, depth, is_array, is_object, read_object
 from counterfoil.types.message import Block, Message, ToolCall
 from counterfoil.types.request import Reply
 
@@ -33,34 +33,40 @@ def admit(reply: Reply, turn: int) -> tuple[Message, tuple[str, ...]]:
                 f"call {turn}.{number} came with the {'repeated' if provider_id else 'blank'} id {provider_id!r}"
             )
         seen.add(provider_id)
-        blocks.append(_admitted(block, f"{turn}.{number}", provider_id))
+        error = block.parse_error
+        arguments = block.arguments
+        if error is None and (arguments is None or block.raw is None):
+            arguments, error = _arguments(block)
+        elif error is not None:
+            arguments = None
+        blocks.append(
+            ToolCall(
+                f"{turn}.{number}",
+                block.name,
+                arguments,
+                block.raw,
+                error,
+                provider_id,
+                block.kind,
+                block.label,
+                block.ext,
+            )
+        )
     if not number and message.role == "assistant":
         return message, ()
     return Message("assistant", tuple(blocks), message.name, message.ext), tuple(notes)
 
 
-def _admitted(call: ToolCall, id: str, provider_id: str) -> ToolCall:
-    arguments, error = call.arguments, call.parse_error
-    if arguments is None and error is None:
-        if call.kind == "custom":
-            arguments = {"input": call.raw or ""}
-        elif call.raw is not None:
-            arguments, error = read_object(call.raw)
-        else:
-            error = "there are none: expected one JSON object, {} when there is nothing to say"
-    elif arguments is not None and call.raw is None:
-        error = _not_json(arguments)
-    return ToolCall(
-        id,
-        call.name,
-        arguments if error is None else None,
-        call.raw,
-        error,
-        provider_id,
-        call.kind,
-        call.label,
-        call.ext,
-    )
+def _arguments(call: ToolCall) -> tuple[dict[str, Any] | None, str | None]:
+    """Read arguments that no wire has read, and look over those that were given as a Python object."""
+    if call.arguments is not None:
+        error = _not_json(call.arguments)
+        return (call.arguments, None) if error is None else (None, error)
+    if call.kind == "custom":
+        return {"input": call.raw or ""}, None
+    if call.raw is not None:
+        return read_object(call.raw)
+    return None, "there are none: expected one JSON object, {} when there is nothing to say"
 
 
 def _not_json(arguments: Any) -> str | None:
@@ -80,13 +86,13 @@ def _not_json(arguments: Any) -> str | None:
 
 
 def _has_nonfinite(value: Any) -> bool:
-    stack = [value]
+    stack: list[Any] = [value]
     while stack:
         item = stack.pop()
         if isinstance(item, float) and not math.isfinite(item):
             return True
-        if isinstance(item, dict):
+        if is_object(item):
             stack.extend(item.values())
-        elif isinstance(item, list | tuple):
+        elif is_array(item):
             stack.extend(item)
     return False

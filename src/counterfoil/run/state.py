@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -27,7 +28,7 @@ from counterfoil.types.message import Code, Message, Text, ToolCall, ToolResult
 from counterfoil.types.outcome import Outcome
 from counterfoil.types.request import Output
 from counterfoil.types.session import Session
-from counterfoil.types.verdict import Confirm, Refusal, Verdict
+from counterfoil.types.verdict import Allowed, Confirm, Refusal, Verdict
 
 
 class Call:
@@ -37,11 +38,11 @@ class Call:
         "answer",
         "arguments",
         "call",
-        "canonical",
         "counted",
         "digest",
         "doubt",
         "expires_at",
+        "identity",
         "result",
         "started",
         "verdict",
@@ -50,7 +51,8 @@ class Call:
     def __init__(self, call: ToolCall) -> None:
         self.call = call
         self.arguments: dict[str, Any] | None = call.arguments
-        self.canonical = canonical(call.arguments) if call.arguments is not None else b""
+        self.identity = (call.name, canonical(call.arguments) if call.arguments is not None else b"")
+        """Equal for calls that ask for the same thing."""
         self.counted = False
         self.verdict: Verdict | None = None
         self.digest = ""
@@ -64,11 +66,6 @@ class Call:
     def waiting(self) -> bool:
         """Whether a person must answer before the call can go on."""
         return self.result is None and self.started is None and isinstance(self.verdict, Confirm)
-
-    @property
-    def identity(self) -> tuple[str, bytes]:
-        """Equal for calls that ask for the same thing."""
-        return self.call.name, self.canonical
 
 
 class State:
@@ -89,6 +86,10 @@ class State:
         """Every call of the run, by our id, in order."""
         self.open: list[Call] = []
         """The calls of the last turn, while one of them has no result."""
+        self.unanswered = 0
+        """How many of the open calls have no result."""
+        self.exchange = 0
+        """How many calls there were when the requester last spoke."""
         self.doubts: set[tuple[str, bytes]] = set()
         self.ended: Outcome | None = None
         self.last_words = False
@@ -99,7 +100,7 @@ class State:
     def apply(self, entry: Entry) -> None:
         """Add one entry."""
         self.entries.append(entry)
-        _APPLY[type(entry)](self, entry)
+        self._folds[type(entry)](self, entry)
 
     def _opened(self, entry: Opened) -> None:
         self.session, self.outside, self.output = entry.session, entry.outside, entry.output
@@ -114,6 +115,7 @@ class State:
             self._replied(entry, message)
         elif message.role == "user" and not entry.notes:
             self.past.new_exchange()
+            self.exchange = len(self.calls)
             self.ended = self.answer = None
             self.last_words = False
 
@@ -126,6 +128,7 @@ class State:
             past.tokens += usage.input_tokens + usage.output_tokens
             past.cost += usage.cost or 0.0
         self.open = [Call(block) for block in message.blocks if isinstance(block, ToolCall)]
+        self.unanswered = len(self.open)
         for call in self.open:
             self.calls[call.call.id] = call
         if self.ended is not None:
@@ -138,15 +141,17 @@ class State:
         call.verdict = verdict = entry.verdict
         if entry.arguments is not None:
             call.arguments = entry.arguments
+        past, name = self.past, call.call.name
         if not call.counted:
             call.counted = True
-            self.past.ask(call.call.name, call.canonical)
+            past.identical[call.identity] = past.identical.get(call.identity, 0) + 1
         if isinstance(verdict, Refusal):
             self._result(call, _refusal(call, verdict.code, verdict.message))
         elif isinstance(verdict, Confirm):
             call.digest, call.expires_at, call.answer = entry.digest, entry.expires_at, None
         else:
-            self.past.allow(call.call.name, call.arguments or {})
+            past.allowed += 1
+            past.by_tool[name] = past.by_tool.get(name, 0) + 1
 
     def _answered(self, entry: Answered) -> None:
         call = self.calls[entry.call_id]
@@ -168,13 +173,14 @@ class State:
         self.calls[entry.call_id].started = entry
 
     def _finished(self, entry: Finished) -> None:
-        call = self.calls[entry.result.call_id]
+        result = entry.result
+        call = self.calls[result.call_id]
         if call.doubt is not None:
             call.doubt = None
             self.doubts.discard(call.identity)
-        self._result(call, entry.result)
-        if self.output is not None and call.call.name == self.output.name and not entry.result.is_error:
+        if self.output is not None and call.call.name == self.output.name and not result.is_error:
             self.answer = call.arguments
+        self._result(call, result)
 
     def _doubted(self, entry: Doubted) -> None:
         call = self.calls[entry.call_id]
@@ -214,11 +220,29 @@ class State:
 
     def _result(self, call: Call, result: ToolResult) -> None:
         call.result = result
-        for each in self.open:
-            if each.result is None:
-                return
-        self.messages.append(Message("tool", tuple([each.result for each in self.open if each.result is not None])))
-        self.open = []
+        self.unanswered -= 1
+        if self.unanswered == 0:
+            self.messages.append(Message("tool", tuple([each.result for each in self.open if each.result is not None])))
+            self.open = []
+
+    def allowed(self, name: str) -> Iterator[dict[str, Any]]:
+        """The arguments of a tool's allowed calls since the requester last spoke."""
+        for call in islice(self.calls.values(), self.exchange, None):
+            if call.call.name == name and isinstance(call.verdict, Allowed):
+                yield call.arguments or {}
+
+    _folds: ClassVar[dict[type[Entry], Callable[[Any, Any], None]]] = {
+        Opened: _opened,
+        Loaded: _loaded,
+        Said: _said,
+        Judged: _judged,
+        Answered: _answered,
+        Started: _started,
+        Finished: _finished,
+        Doubted: _doubted,
+        Settled: _settled,
+        Ended: _ended,
+    }
 
     @property
     def results(self) -> dict[str, ToolResult]:
@@ -238,17 +262,3 @@ class State:
 
 def _refusal(call: Call, code: Code, message: str) -> ToolResult:
     return ToolResult(call.call.id, (Text(f"Refused ({code}). {message}"),), True, code, call.call.name)
-
-
-_APPLY: dict[type[Entry], Callable[[State, Any], None]] = {
-    Opened: State._opened,
-    Loaded: State._loaded,
-    Said: State._said,
-    Judged: State._judged,
-    Answered: State._answered,
-    Started: State._started,
-    Finished: State._finished,
-    Doubted: State._doubted,
-    Settled: State._settled,
-    Ended: State._ended,
-}

@@ -11,13 +11,21 @@ import jsonschema_rs
 import msgspec
 
 from counterfoil.types.error import CatalogueError
+from counterfoil.types.json import is_array, is_object
 
 MAX_PROBLEMS = 10
 _SHOWN = 60
 
 SECRET_NAME = re.compile(r"passw|secret|token|api_?key|credential|authorization|private_?key|\bpin\b|cvv", re.I)
 _SECRET_VALUE = re.compile(r"(sk|pk|ghp|xox[bp]|AKIA|eyJ)[-_A-Za-z0-9]{12,}|-----BEGIN")
-_KINDS = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+_KINDS: dict[Any, str] = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+}
 
 
 def refuse_retrieval(uri: str) -> Any:
@@ -85,7 +93,8 @@ def _lines(error: jsonschema_rs.ValidationError, schema: dict[str, Any]) -> Iter
             yield f"{where}: missing required property {data['property']!r}"
         case "additionalProperties" | "unevaluatedProperties":
             known = sorted(_known(schema, list(error.schema_path)[:-1]))
-            for name in data["unexpected"]:
+            unexpected: list[str] = data["unexpected"]
+            for name in unexpected:
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 yield f"{where}: there is no property {name!r}; allowed: {', '.join(known) or 'none'}{hint}"
@@ -157,20 +166,21 @@ def _known(schema: Any, path: list[Any]) -> list[str]:
     """The property names of the object schema at `path`, following local references."""
     root = schema
     for step in path:
-        if isinstance(schema, dict) and step == "$ref":
+        if is_object(schema) and step == "$ref":
             schema = resolve(root, schema["$ref"])
-        elif isinstance(schema, dict):
+        elif is_object(schema):
             schema = schema.get(step, {})
-        elif isinstance(schema, list) and isinstance(step, int) and step < len(schema):
+        elif is_array(schema) and isinstance(step, int) and step < len(schema):
             schema = schema[step]
         else:
             return []
-    return list(schema.get("properties", {})) if isinstance(schema, dict) else []
+    return list(schema.get("properties", {})) if is_object(schema) else []
 
 
 def resolve(root: Any, reference: str) -> Any:
     """Follow a local `#/...` reference; `{}` when it leads nowhere."""
     value = root
+    nothing: dict[str, Any] = {}
     for step in reference.removeprefix("#").split("/")[1:]:
-        value = value.get(step.replace("~1", "/").replace("~0", "~"), {}) if isinstance(value, dict) else {}
+        value = value.get(step.replace("~1", "/").replace("~0", "~"), nothing) if is_object(value) else nothing
     return value

@@ -16,54 +16,54 @@ from counterfoil.types.session import Session
 
 
 class Catalogue:
-    """Tools with unique names. Iterates in order; looks up by name; compiled once, shared by every run.
+    """Tools with unique names. Iterates in order; looks up by name; compiled once, shared by every run: do not change.
 
     Raises `CatalogueError` when two tools share a name, or something is not a tool.
     """
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        self._tools: dict[str, Tool] = {}
+        self.by_name: dict[str, Tool] = {}
         for each in tools:
             given: Any = each
             if not isinstance(given, Tool):
                 hint = ": decorate it with @tool" if callable(given) else ""
                 raise CatalogueError(f"{getattr(given, '__name__', given)!r} is not a tool{hint}")
-            if given.name in self._tools:
+            if given.name in self.by_name:
                 raise CatalogueError(
                     f"two tools are named {given.name!r}: rename one, or add a prefix to one catalogue"
                 )
-            self._tools[given.name] = given
+            self.by_name[given.name] = given
         self._visible: dict[frozenset[str], tuple[ToolSpec, ...]] = {}
         self._digest = ""
 
     def __iter__(self) -> Iterator[Tool]:
-        return iter(self._tools.values())
+        return iter(self.by_name.values())
 
     def __len__(self) -> int:
-        return len(self._tools)
+        return len(self.by_name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._tools
+        return name in self.by_name
 
     def __getitem__(self, name: str) -> Tool:
-        return self._tools[name]
+        return self.by_name[name]
 
     def __add__(self, other: Catalogue) -> Catalogue:
         return Catalogue([*self, *other])
 
     def __repr__(self) -> str:
-        return f"Catalogue([{', '.join(self._tools)}])"
+        return f"Catalogue([{', '.join(self.by_name)}])"
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name, or `None`."""
-        return self._tools.get(name)
+        return self.by_name.get(name)
 
     def subset(self, names: Iterable[str]) -> Catalogue:
         """Only these tools, in this order. Raises `CatalogueError` for a name that is not there."""
         names = list(names)
-        if missing := [name for name in names if name not in self._tools]:
-            raise CatalogueError(f"no tool is named {', '.join(missing)}; the names are {', '.join(self._tools)}")
-        return Catalogue(self._tools[name] for name in names)
+        if missing := [name for name in names if name not in self.by_name]:
+            raise CatalogueError(f"no tool is named {', '.join(missing)}; the names are {', '.join(self.by_name)}")
+        return Catalogue(self.by_name[name] for name in names)
 
     def prefixed(self, prefix: str) -> Catalogue:
         """The same tools under `prefix_name`, so that two sources can share a run. Permissions stay what they are."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from counterfoil.types.json import is_array, is_object
+
 _OPENERS = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 _MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 _LISTS = ("prefixItems",)
@@ -26,15 +28,15 @@ def close(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _find_parts(schema: Any, shared: set[str], *, part: bool) -> None:
     """Collect the `$ref`s that are parts of a composed object: their targets must stay open."""
-    if isinstance(schema, list):
+    if is_array(schema):
         for each in schema:
             _find_parts(each, shared, part=part)
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return
     if isinstance(schema.get("$ref"), str) and (part or "properties" in schema):
         shared.add(schema["$ref"])
     for key, value in schema.items():
-        if key in _MAPS and isinstance(value, dict):
+        if key in _MAPS and is_object(value):
             for each in value.values():
                 _find_parts(each, shared, part=False)
         elif key in _BRANCHES:
@@ -46,24 +48,24 @@ def _find_parts(schema: Any, shared: set[str], *, part: bool) -> None:
 
 
 def _close(schema: Any, path: str, shared: set[str], *, part: bool) -> Any:
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return schema
     composed = any(key in schema for key in ("allOf", "if", "then", "else", "dependentSchemas")) or (
         "properties" in schema and any(key in schema for key in ("anyOf", "oneOf", "$ref"))
     )
     closed: dict[str, Any] = {}
     for key, value in schema.items():
-        if key in _MAPS and isinstance(value, dict):
+        if key in _MAPS and is_object(value):
             inside = key == "dependentSchemas"
             closed[key] = {
                 name: _close(each, f"{path}/{key}/{name}", shared, part=inside) for name, each in value.items()
             }
-        elif key in _BRANCHES and isinstance(value, list):
+        elif key in _BRANCHES and is_array(value):
             inside = part or composed
             closed[key] = [_close(each, f"{path}/{key}/{i}", shared, part=inside) for i, each in enumerate(value)]
         elif key in ("if", "then", "else", "not"):
             closed[key] = _close(value, f"{path}/{key}", shared, part=True)
-        elif key in _LISTS and isinstance(value, list):
+        elif key in _LISTS and is_array(value):
             closed[key] = [_close(each, f"{path}/{key}/{i}", shared, part=False) for i, each in enumerate(value)]
         elif key in _SINGLES:
             closed[key] = _close(value, f"{path}/{key}", shared, part=False)

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
-import anyio
 import anyio.from_thread
-import anyio.lowlevel
 
 from counterfoil.types.session import Session
+
+
+def idempotency_key(run_id: str, call_id: str) -> str:
+    """Name a call for the outside world, whatever the attempt: the first half of a SHA-256."""
+    return hashlib.sha256(f"{run_id}:{call_id}".encode()).hexdigest()[:32]
 
 
 class Context:
     """The call being served: a tool that takes a parameter of this type gets it.
 
-    `idempotency_key` is the same for every attempt at this call and no other: hand it to the service you act on.
+    Hand `idempotency_key` to the service you act on: it tells two attempts at one call from two calls.
     """
 
-    __slots__ = ("_report", "call_id", "idempotency_key", "run_id", "session")
+    __slots__ = ("_report", "call_id", "run_id", "session")
 
     def __init__(
         self,
         session: Session,
         run_id: str,
         call_id: str,
-        idempotency_key: str,
         report: Callable[[str, float | None], Any] | None = None,
     ) -> None:
         self.session = session
         self.run_id = run_id
         self.call_id = call_id
-        self.idempotency_key = idempotency_key
         self._report = report
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at this call, and for no other call: 32 hex digits."""
+        return idempotency_key(self.run_id, self.call_id)
 
     def progress(self, message: str, fraction: float | None = None) -> None:
         """Tell whoever watches the run how far the call is; `fraction` is 0 to 1. From any thread; never blocks."""

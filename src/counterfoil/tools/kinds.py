@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from counterfoil.types.json import is_array, is_object
+
 
 def schema_of(kind: Any) -> dict[str, Any]:
     """The JSON Schema 2020-12 of a type, self-contained. Raises `TypeError` when it has none."""
@@ -38,9 +40,9 @@ _REF = "#/$defs/"
 def _whole(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, dict):
+    if is_object(value):
         return {name: _whole(each) for name, each in value.items()}
-    return [_whole(each) for each in value] if isinstance(value, list) else value
+    return [_whole(each) for each in value] if is_array(value) else value
 
 
 def _is_pydantic(kind: Any) -> bool:
@@ -65,13 +67,14 @@ def _decode(kind: Any, value: Any) -> Any:
 
 def _hoist(schema: Any, definitions: dict[str, Any]) -> None:
     """Move `$defs` of nested schemas to the root, where their `$ref`s point."""
-    if isinstance(schema, dict):
-        for name, each in (schema.pop("$defs", None) or {}).items():
+    if is_object(schema):
+        nested: dict[str, Any] = schema.pop("$defs", None) or {}
+        for name, each in nested.items():
             if definitions.setdefault(name, each) != each:
                 raise ValueError(f"two different types are both named {name!r}")
             _hoist(each, definitions)
         for each in schema.values():
             _hoist(each, definitions)
-    elif isinstance(schema, list):
+    elif is_array(schema):
         for each in schema:
             _hoist(each, definitions)

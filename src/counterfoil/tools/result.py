@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from counterfoil.types.json import is_array, is_object
 from counterfoil.types.message import Media, Opaque, Text
 
 Content = tuple[Text | Media | Opaque, ...]
@@ -48,10 +49,9 @@ def _encode(value: Any) -> Any:
 
 def _project(value: Any, returns: Collection[str]) -> Any:
     value = to_builtins(value)
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        return {name: fields[name] for name in returns if name in fields}
-    if isinstance(value, list):
+    if is_object(value):
+        return {name: value[name] for name in returns if name in value}
+    if is_array(value):
         return [_project(each, returns) for each in value]
     return value
 

@@ -19,7 +19,7 @@ _PLAIN: frozenset[Any] = frozenset({str, bool, type(None), Any, dict, list})
 class Signature:
     """What a function takes: `schema` for the model, `convert` for the arguments, `description` from the docstring."""
 
-    __slots__ = ("_struct", "context", "description", "extras", "plain", "schema")
+    __slots__ = ("_struct", "context", "description", "extras", "may_fail", "numbers", "schema", "simple")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.description, described = split_docstring(function.__doc__)
@@ -40,7 +40,12 @@ class Signature:
                 continue
             hint, self.extras[name] = _annotated(hints[name], described.get(name))
             fields.append((name, hint, *_default(parameter)))
-        self.plain = all(_is_plain(hint) for _, hint, *_ in fields)
+        self.numbers = {name: kind for name, hint, *_ in fields if (kind := _number(hint)) is not None}
+        """The parameters that are a number: JSON may write 3.0 for an integer, and 3 for a float."""
+        self.simple = all(name in self.numbers or _is_plain(hint) for name, hint, *_ in fields)
+        """Whether arguments that fit the schema are what Python wants, but for the spelling of numbers."""
+        self.may_fail = not self.simple or float in self.numbers.values()
+        """Whether `convert` may find fault with arguments that fit the schema."""
         try:
             self._struct = msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
             self.schema = schema_of(self._struct)
@@ -55,7 +60,13 @@ class Signature:
 
         Raises `msgspec.ValidationError` for what the schema could not tell (a date that is none).
         """
-        if self.plain:
+        if self.simple:
+            for name, kind in self.numbers.items():
+                if name in arguments and type(arguments[name]) is not kind:
+                    try:
+                        arguments = {**arguments, name: kind(arguments[name])}
+                    except OverflowError as error:
+                        raise msgspec.ValidationError(f"$.{name}: the number is too large") from error
             return arguments
         values = from_json(arguments, self._struct)
         return {name: getattr(values, name) for name in arguments}
@@ -80,12 +91,12 @@ def _reject_kind(function: Callable[..., Any], parameter: inspect.Parameter) -> 
 
 
 def _default(parameter: inspect.Parameter) -> tuple[Any, ...]:
-    if parameter.default is parameter.empty:
+    default: Any = parameter.default
+    if default is parameter.empty:
         return ()
-    if isinstance(parameter.default, list | dict | set):
-        value = parameter.default
-        return (msgspec.field(default_factory=lambda: value.copy()),)
-    return (parameter.default,)
+    if type(default) in (list, dict, set):
+        return (msgspec.field(default_factory=default.copy),)
+    return (default,)
 
 
 def _annotated(hint: Any, described: str | None) -> tuple[Any, tuple[Any, ...]]:
@@ -135,6 +146,11 @@ def _constraint(each: Any) -> dict[str, Any]:
     if isinstance(each, type):
         return {}
     return {ours: value for theirs, ours in _CONSTRAINTS.items() if (value := getattr(each, theirs, None)) is not None}
+
+
+def _number(hint: Any) -> type[int] | type[float] | None:
+    base = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return base if base in (int, float) else None
 
 
 def _is_plain(hint: Any) -> bool:

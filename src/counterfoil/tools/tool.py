@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from typing import Any, overload
 
 import anyio.to_thread
@@ -19,19 +19,21 @@ from counterfoil.tools.result import Content, to_builtins, to_content
 from counterfoil.tools.signature import Signature
 from counterfoil.types.entry import Effect
 from counterfoil.types.error import CatalogueError
+from counterfoil.types.json import is_object
+from counterfoil.types.message import Text
 from counterfoil.types.request import ToolSpec
 from counterfoil.types.session import Session
 
 Authorize = Callable[[Session, dict[str, Any]], "str | Awaitable[str | None] | None"]
 """May this requester do this to this object? `None`: yes; a string: no, and why, for the model to read."""
 
-Invoke = Callable[[dict[str, Any], Context], Awaitable[Any]]
+Invoke = Callable[[dict[str, Any], Context], Coroutine[Any, Any, Any]]
 Lookup = Callable[[str], Awaitable[Any]]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}")
 
 
 class WithheldOutput(Exception):
-    """A tool returned something that its `output_schema` does not allow."""
+    """A tool returned something that its `output_schema` does not allow, or that has no JSON form."""
 
 
 class Tool:
@@ -56,6 +58,7 @@ class Tool:
         coerce: bool = False,
         convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
         function: Callable[..., Any] | None = None,
+        may_fail: bool = True,
         extras: Mapping[str, tuple[Any, ...]] | None = None,
         answers: bool = False,
     ) -> None:
@@ -84,9 +87,13 @@ class Tool:
         """Whether calling it is how a structured answer is given: no ceiling may stand in its way."""
         self.validator = compile_schema(self.spec.parameters, spec.name)
         self._is_valid = self.validator.is_valid
+        self.accepts: Callable[[dict[str, Any]], bool] = self._accepts if may_fail and convert else self._is_valid
+        """Whether arguments fit: what `problems` finds nothing wrong with, told faster."""
         self._output = compile_schema(spec.output_schema, f"{spec.name} output") if spec.output_schema else None
         self._convert = convert
-        self._invoke = invoke
+        self._may_fail = may_fail
+        self.invoke = invoke
+        """Start a call with valid arguments and a `Context`: what it is awaited for is what the function returns."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function that the tool was made of."""
@@ -97,24 +104,30 @@ class Tool:
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, effect={self.effect!r}, permission={self.permission!r})"
 
+    def _accepts(self, arguments: dict[str, Any]) -> bool:
+        return self._is_valid(arguments) and not self.problems(arguments)
+
     def problems(self, arguments: dict[str, Any]) -> list[str]:
         """Say everything that is wrong with some arguments; empty when they fit."""
         if not self._is_valid(arguments):
             return problems(self.validator, arguments, self.spec.parameters)
-        if self._convert is not None:
+        if self._convert is not None and self._may_fail:
             try:
                 self._convert(arguments)
             except msgspec.ValidationError as error:
                 return [str(error)]
         return []
 
-    async def invoke(self, arguments: dict[str, Any], context: Context) -> Content:
-        """Run the tool on valid arguments. Whatever it raises comes through, and `WithheldOutput`."""
-        value = await self._invoke(arguments, context)
-        return self.content(value)
-
     def content(self, value: Any) -> Content:
         """Make a result's content of what the tool returned. Raises `WithheldOutput`."""
+        if type(value) is str and len(value) <= self.limits.result_chars and self.returns is None and not self._output:
+            return (Text(value),)
+        try:
+            return self._content(value)
+        except TypeError as error:
+            raise WithheldOutput(f"{self.name}: {error}") from error
+
+    def _content(self, value: Any) -> Content:
         if self._output is not None and not self._output.is_valid(to_builtins(value)):
             raise WithheldOutput(f"{self.name} returned something that its output_schema does not allow")
         return to_content(value, self.returns, self.limits.result_chars)
@@ -123,7 +136,7 @@ class Tool:
         """The same tool under another name, with the permission that it has now."""
         return Tool(
             msgspec.structs.replace(self.spec, name=name),
-            self._invoke,
+            self.invoke,
             effect=self.effect,
             permission=self.permission,
             authorize=self.authorize,
@@ -132,6 +145,7 @@ class Tool:
             lookup=self.lookup,
             coerce=self.coerce,
             convert=self._convert,
+            may_fail=self._may_fail,
             function=self.function,
             extras=self.extras,
         )
@@ -150,7 +164,7 @@ class Tool:
         else:
             schema = declaration.get("parameters", declaration.get("input_schema", declaration.get("inputSchema")))
             output = declaration.get("output_schema", declaration.get("outputSchema"))
-            if not isinstance(declaration.get("name"), str) or not isinstance(schema, dict):
+            if not isinstance(declaration.get("name"), str) or not is_object(schema):
                 raise CatalogueError("a tool declaration needs a name and an object of JSON Schema under 'parameters'")
             spec = ToolSpec(declaration["name"], declaration.get("description", ""), schema, output_schema=output)
         context = next(
@@ -162,25 +176,25 @@ class Tool:
 def _caller(
     function: Callable[..., Any], context_name: str | None, convert: Callable[[dict[str, Any]], dict[str, Any]] | None
 ) -> Invoke:
-    """Make the coroutine function that calls `function`, in a thread when it blocks."""
+    """Make the function that starts a call: a coroutine, in a thread when `function` blocks."""
+
+    def given(arguments: dict[str, Any]) -> dict[str, Any]:
+        return convert(arguments) if convert is not None else arguments
+
     if inspect.iscoroutinefunction(function):
+        if context_name is not None:
+            return lambda arguments, context: function(**given(arguments), **{context_name: context})
+        if convert is not None:
+            return lambda arguments, context: function(**convert(arguments))
+        return lambda arguments, context: function(**arguments)
 
-        async def invoke(arguments: dict[str, Any], context: Context) -> Any:
-            values = convert(arguments) if convert else arguments
-            if context_name:
-                return await function(**{**values, context_name: context})
-            return await function(**values)
+    async def in_thread(arguments: dict[str, Any], context: Context) -> Any:
+        # Abandoned on a timeout: the thread runs on, but nobody waits for it. For a write that is a doubt.
+        extra = {} if context_name is None else {context_name: context}
+        call = functools.partial(function, **given(arguments), **extra)
+        return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
 
-    else:
-
-        async def invoke(arguments: dict[str, Any], context: Context) -> Any:
-            values = convert(arguments) if convert else arguments
-            if context_name:
-                values = {**values, context_name: context}
-            # Abandoned on a timeout: the thread runs on, but nobody waits for it. For a write that is a doubt.
-            return await anyio.to_thread.run_sync(functools.partial(function, **values), abandon_on_cancel=True)
-
-    return invoke
+    return in_thread
 
 
 def _make(function: Callable[..., Any], name: str | None, description: str | None, **options: Any) -> Tool:
@@ -192,11 +206,12 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
         signature.schema,
         output_schema=output_schema,
     )
-    convert = None if signature.plain else signature.convert
+    convert = None if signature.simple and not signature.numbers else signature.convert
     return Tool(
         spec,
         _caller(function, signature.context, convert),
         convert=convert,
+        may_fail=signature.may_fail,
         function=function,
         extras=signature.extras,
         **options,
@@ -254,4 +269,8 @@ def tool(
     }
     if function is not None:
         return _make(function, name, description, **options)
-    return lambda function: _make(function, name, description, **options)
+
+    def decorate(function: Callable[..., Any]) -> Tool:
+        return _make(function, name, description, **options)
+
+    return decorate

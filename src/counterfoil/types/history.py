@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
@@ -67,7 +67,8 @@ class History(Sequence[T]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str | bytes):
             return NotImplemented
-        return self.length == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        others = cast("Sequence[object]", other)
+        return self.length == len(others) and all(a == b for a, b in zip(self, others, strict=True))
 
     def __hash__(self) -> int:
         return hash(tuple(self))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
-_decode = msgspec.json.Decoder().decode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
-canonical_encoder = msgspec.json.Encoder(order="sorted")
+canonical = msgspec.json.Encoder(order="sorted").encode
+"""Encode JSON so that equal values give equal bytes: keys sorted, no spaces."""
 
 MAX_DEPTH = 200
 """Arguments nested deeper than this are refused: nobody's schema needs it, and parsers recurse."""
@@ -25,16 +26,21 @@ def read_object(text: str) -> tuple[dict[str, Any] | None, str | None]:
         value = _decode(text)
         # One look in C decides for nearly every text: if nothing is lost by decoding and encoding again, then no key
         # was repeated and no number overflowed.
-        if type(value) is dict and _encode(value) == msgspec.json.format(text.encode(), indent=-1):
+        if _encode(value) == msgspec.json.format(text.encode(), indent=-1):
             return value, None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass
     return _read_slowly(text)
 
 
-def canonical(value: Any) -> bytes:
-    """Encode JSON so that equal values give equal bytes: keys sorted, no spaces."""
-    return canonical_encoder.encode(value)
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
 
 
 class _Refused(ValueError):
@@ -61,7 +67,7 @@ def _read_slowly(text: str) -> tuple[dict[str, Any] | None, str | None]:
         return None, f"nested more than {MAX_DEPTH} levels deep"
     except _Refused as error:
         return None, str(error)
-    if not isinstance(value, dict):
+    if not is_object(value):
         return None, f"expected one JSON object, found {_kind(value)}"
     if depth(value) > MAX_DEPTH:
         return None, f"nested more than {MAX_DEPTH} levels deep"
@@ -101,18 +107,21 @@ def _integer(text: str) -> int:
 
 
 def _kind(value: Any) -> str:
-    names = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
-    return names.get(type(value), "null")
+    return _NAMES.get(type(value), "null")
+
+
+_NAMES: dict[Any, str] = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
 
 
 def depth(value: Any) -> int:
     """How deeply a JSON value is nested; a scalar is 0. Does not recurse."""
-    deepest, stack = 0, [(value, 0)]
+    deepest = 0
+    stack: list[tuple[Any, int]] = [(value, 0)]
     while stack:
         item, level = stack.pop()
         deepest = max(deepest, level)
-        if isinstance(item, dict):
+        if is_object(item):
             stack.extend((each, level + 1) for each in item.values())
-        elif isinstance(item, list):
+        elif is_array(item):
             stack.extend((each, level + 1) for each in item)
     return deepest

@@ -23,7 +23,7 @@ class Label(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 def join(first: Label, second: Label) -> Label:
     """Label a text made of two: the lowest integrity, the readers of both, secret if either is."""
-    lowest = max(first.integrity, second.integrity, key=_ORDER.index)
+    lowest = _ORDER[max(_ORDER.index(first.integrity), _ORDER.index(second.integrity))]
     if first.readers is None or second.readers is None:
         readers = second.readers if first.readers is None else first.readers
     else:

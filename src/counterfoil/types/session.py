@@ -40,11 +40,12 @@ class Session(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         raise TypeError("a Session is a value that is journalled: put what is yours into its attributes")
 
     def __post_init__(self) -> None:
-        given: object = self.permissions
+        given: Any = self.permissions
         if not isinstance(given, frozenset):
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise TypeError(f'permissions must be a set of scopes, like {{"orders:read"}}, not {given!r}')
-            msgspec.structs.force_setattr(self, "permissions", frozenset(given))
+            scopes: Iterable[str] = given
+            msgspec.structs.force_setattr(self, "permissions", frozenset(scopes))
         if not self.requester:
             raise ValueError("a session needs a requester: the name or id of the signed-in person")
 

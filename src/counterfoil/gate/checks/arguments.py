@@ -25,6 +25,8 @@ def not_parsed(call: ToolCall) -> Refusal:
 def arguments(attempt: Attempt) -> Verdict:
     """Refuse arguments that the schema does not allow, saying all that is wrong."""
     tool = attempt.tool
+    if tool.accepts(attempt.arguments):
+        return ALLOWED
     found = tool.problems(attempt.arguments)
     if found and tool.coerce:
         coerced, notes = _coerce(attempt.arguments, tool.spec.parameters)
@@ -32,8 +34,6 @@ def arguments(attempt: Attempt) -> Verdict:
             attempt.arguments = coerced
             attempt.notes.extend(notes)
             return ALLOWED
-    if not found:
-        return ALLOWED
     lines = "\n".join(f"- {line}" for line in found)
     return Refusal("bad_arguments", f"{tool.name} was not run, because its arguments do not fit:\n{lines}")
 

@@ -28,20 +28,22 @@ def ceilings(attempt: Attempt) -> Verdict:
     name = attempt.tool.name
     if attempt.tool.answers:
         return ALLOWED
-    if (which := past.spent_up(budget)) is not None:
+    # The turns first, and without a call: nearly every run has only that ceiling.
+    capped = past.turns >= budget.turns or budget.tokens is not None or budget.cost is not None
+    if capped and (which := past.spent_up(budget)) is not None:
         return _over(f"{name} was not run: this run has reached its limit of {which}, so nobody would read the result.")
     if budget.calls is not None and past.allowed >= budget.calls:
         return _over(f"All {budget.calls} calls of this run are spent. Answer with what you have.")
     if limits.calls_per_run is not None and past.by_tool.get(name, 0) >= limits.calls_per_run:
         return _over(f"{name} may be called {limits.calls_per_run} times in a run, and that is spent.")
-    if past.identical.get((name, attempt.canonical), 0) >= limits.repeats:
+    if past.identical.get(attempt.identity, 0) >= limits.repeats:
         return Refusal(
             "repeated_call",
             f"{name} was asked for with these same arguments {limits.repeats} times already in this run. "
             "The result will not change: use it, change the arguments, or answer.",
         )
     for argument, most in limits.sums.items():
-        used = sum(float(each.get(argument) or 0) for each in past.spent.get(name, ()))
+        used = sum(float(each.get(argument) or 0) for each in attempt.earlier())
         value = attempt.arguments.get(argument)
         if isinstance(value, int | float) and used + value > most:
             return _over(f"{argument} may add up to {most:g} in a run; {used:g} is used and {value:g} is too much.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from typing import Any
 
 from counterfoil.gate.attempt import Attempt
 from counterfoil.types.verdict import ALLOWED, Refusal, Verdict
@@ -29,7 +30,7 @@ async def authorize(attempt: Attempt) -> Verdict:
     if rule is None:
         return ALLOWED
     try:
-        reason = rule(attempt.session, attempt.arguments)
+        reason: Any = rule(attempt.session, attempt.arguments)
         if inspect.isawaitable(reason):
             reason = await reason
     except Exception:  # a rule that breaks must close the gate, whatever it raised
