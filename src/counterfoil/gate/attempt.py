@@ -7,6 +7,7 @@ from typing import Any
 
 from counterfoil.gate.past import Past
 from counterfoil.tools.tool import Tool
+from counterfoil.types.json import canonical
 from counterfoil.types.message import ToolCall
 from counterfoil.types.session import Session
 from counterfoil.types.verdict import Verdict
@@ -71,7 +72,8 @@ class Attempt:
     @property
     def approved_by(self) -> str | None:
         """Who approved exactly these arguments, if somebody did: a check that changes them voids the approval."""
-        return self._approved_by if self.arguments is self._given else None
+        same = self.arguments is self._given or canonical(self.arguments) == canonical(self._given)
+        return self._approved_by if same else None
 
 
 Check = Callable[[Attempt], "Verdict | Awaitable[Verdict | None] | None"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Iterable
+from typing import TypeGuard
 
 from counterfoil.gate.attempt import Attempt, Check
 from counterfoil.gate.checks.arguments import arguments
@@ -48,10 +49,17 @@ class Gate:
         """Let calls pass again."""
         self._halted = None
 
+    @property
+    def stopped(self) -> Refusal | None:
+        """What every call is told while the gate is halted."""
+        if self._halted is None:
+            return None
+        return Refusal("declined", f"Nothing may be called now: {self._halted}. Do not try again.")
+
     async def judge(self, attempt: Attempt) -> Verdict:
         """Say whether a call of a known tool may run. Does not raise for anything the call could contain."""
-        if self._halted is not None:
-            return Refusal("declined", f"Nothing may be called now: {self._halted}. Do not try again.")
+        if self._halted is not None and (stop := self.stopped) is not None:
+            return stop
         tool = attempt.tool
         limits = tool.limits
         # Held by its own name is the common case, and costs no call.
@@ -96,11 +104,14 @@ async def _verdict(said: Verdict | Awaitable[Verdict | None] | None, check: Chec
         said = await said
     if said is None:
         return ALLOWED
-    given: object = said
-    if isinstance(given, Allowed | Confirm | Refusal):
-        return given
+    if _is_verdict(said):
+        return said
     log.error("the check %s returned %r: return None, Allowed, Confirm or Refusal", _name(check), said)
     return _UNCHECKED
+
+
+def _is_verdict(said: object) -> TypeGuard[Verdict]:
+    return isinstance(said, Allowed | Confirm | Refusal)
 
 
 def _name(check: Check) -> str:

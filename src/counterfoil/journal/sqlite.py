@@ -51,47 +51,47 @@ class SqliteLog:
         self._journal = journal
         self._seq = seq
         self._hash = head
-        self._pending: Job | None = None
-        self._failed: BaseException | None = None
+        self._failed: JournalError | None = None
         self._released = False
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Add entries; the writer's thread commits them soon."""
-        self._put(Job(self._insertion(entries), durable=False))
+        self._put(Job(self._insertion(entries), durable=False, failed=self._fail))
 
     async def commit(self, entries: Sequence[Entry]) -> None:
         """Add entries and wait for the disk."""
-        job = Job(self._insertion(entries), durable=True)
+        job = Job(self._insertion(entries), durable=True, failed=self._fail)
         job.prepare()
         self._put(job)
-        try:
-            await job.wait()
-        except (JournalError, sqlite3.Error) as error:
-            self._failed = _explained(error, self._journal.path)
-            raise self._failed from error
+        await job.wait()
 
     def _insertion(self, entries: Sequence[Entry]) -> Callable[[sqlite3.Connection], None]:
         self._check()
         at = time.time()
+        first, seq, head = self._seq, self._seq, self._hash
         rows: list[tuple[Any, ...]] = []
         blobs: list[tuple[str, bytes]] = []
         for entry in entries:
             body = encode(entry)
             digest = body_digest(body)
-            self._hash = link(self._hash, self._seq, self.epoch, at, VERSION, digest)
+            head = link(head, seq, self.epoch, at, VERSION, digest)
             kind: Any = entry.__struct_config__.tag
             stored: bytes | None = body
             if len(body) > BLOB_BYTES:
                 blobs.append((digest, body))
                 stored = None
-            rows.append((self.run_id, self._seq, self.epoch, at, VERSION, kind, stored, digest, self._hash))
-            self._seq += 1
-        run_id, epoch, seq, head = self.run_id, self.epoch, self._seq, self._hash
+            rows.append((self.run_id, seq, self.epoch, at, VERSION, kind, stored, digest, head))
+            seq += 1
+        self._seq, self._hash = seq, head
+        run_id, epoch = self.run_id, self.epoch
 
         def do(db: sqlite3.Connection) -> None:
+            # What came before is there, or nothing is added: a log has no gaps.
+            if self._failed is not None:
+                raise self._failed
             changed = db.execute(
-                "UPDATE session SET head = ?, hash = ?, updated = ? WHERE id = ? AND epoch = ?",
-                (seq, head, at, run_id, epoch),
+                "UPDATE session SET head = ?, hash = ?, updated = ? WHERE id = ? AND epoch = ? AND head = ?",
+                (seq, head, at, run_id, epoch, first),
             )
             if changed.rowcount != 1:
                 raise Fenced(f"run {run_id} has another owner by now: this process may not write it any more")
@@ -108,19 +108,15 @@ class SqliteLog:
         try:
             self._journal.writer.put(job)
         except JournalError as error:
-            self._failed = error
+            self._fail(error)
             raise
-        self._pending = job
+
+    def _fail(self, error: BaseException) -> JournalError:
+        """One failed append poisons the log: nothing more is taken. Called in the writer's thread too."""
+        self._failed = self._failed or _explained(error, self._journal.path)
+        return self._failed
 
     def _check(self) -> None:
-        """One failed append poisons the log: no gap is possible, because nothing more is taken."""
-        pending = self._pending
-        if pending is not None and pending.done:
-            self._pending = None
-            if isinstance(pending.error, sqlite3.Error):
-                self._failed = _explained(pending.error, self._journal.path)
-            elif pending.error is not None:
-                self._failed = pending.error
         if self._failed is not None:
             raise self._failed
         if self._released:
@@ -148,10 +144,9 @@ class SqliteLog:
             try:
                 await self._journal.writer.do(do, durable=False)
             except (JournalError, sqlite3.Error) as error:
-                raise _explained(error, self._journal.path) from error
-            pending, self._pending = self._pending, None
-            if pending is not None and pending.error is not None:
-                raise _explained(pending.error, self._journal.path) from pending.error
+                self._fail(error)
+        if self._failed is not None and not isinstance(self._failed, Fenced):
+            raise self._failed
 
 
 class SqliteJournal:

@@ -16,14 +16,22 @@ from counterfoil.types.error import JournalError
 
 
 class Job:
-    """Something to do inside the next transaction; `error` is what it came to."""
+    """Something to do inside the next transaction.
 
-    __slots__ = ("_event", "_soon", "do", "done", "durable", "error", "result")
+    `failed` is told at once, in the writer's thread, when it came to nothing; what it returns is what a waiter gets.
+    """
 
-    def __init__(self, do: Callable[[sqlite3.Connection], Any], durable: bool) -> None:
+    __slots__ = ("_event", "_soon", "do", "durable", "error", "failed", "result")
+
+    def __init__(
+        self,
+        do: Callable[[sqlite3.Connection], Any],
+        durable: bool,
+        failed: Callable[[BaseException], BaseException] | None = None,
+    ) -> None:
         self.do = do
         self.durable = durable
-        self.done = False
+        self.failed = failed
         self.error: BaseException | None = None
         self.result: Any = None
         self._event: anyio.Event | None = None
@@ -44,10 +52,14 @@ class Job:
             raise self.error
         return self.result
 
+    def fail(self, error: BaseException) -> None:
+        """Called by the writer's thread when the job, or its whole group, came to nothing."""
+        self.error = self.error or (error if self.failed is None else self.failed(error))
+
     def finish(self, error: BaseException | None) -> None:
         """Called by the writer's thread, once."""
-        self.error = self.error or error
-        self.done = True
+        if error is not None:
+            self.fail(error)
         if self._soon is not None and self._event is not None:
             with contextlib.suppress(RuntimeError):  # the loop that waited may have gone
                 self._soon(self._event.set)
@@ -151,5 +163,5 @@ class Writer:
             job.result = job.do(db)
         except (JournalError, sqlite3.IntegrityError) as error:
             db.execute("ROLLBACK TO job")
-            job.error = error
+            job.fail(error)
         db.execute("RELEASE job")

@@ -23,7 +23,7 @@ from counterfoil.gate.checks.confirmation import digest
 from counterfoil.gate.checks.exists import unknown_tool
 from counterfoil.journal.journal import Log, Status
 from counterfoil.models.model import BaseModel, Model
-from counterfoil.run.concurrency import EventLoop, OnWait
+from counterfoil.run.concurrency import EventLoop, OnWait, closing
 from counterfoil.run.inbox import expired, take_up
 from counterfoil.run.perform import perform, recover, start
 from counterfoil.run.reply import admit
@@ -84,6 +84,10 @@ class _NoModel(BaseModel):
 _NO_MODEL = _NoModel()
 
 
+def _report(watch: Watch, call_id: str, message: str, fraction: float | None) -> None:
+    watch(Progress(call_id, message, fraction))
+
+
 class Activation:
     """Owns a run for a while. `events` does the work as it is drained; `outcome` is there when it ends."""
 
@@ -119,6 +123,8 @@ class Activation:
     @staticmethod
     def standing(state: State) -> Outcome:
         """How a run stands that nobody is working on, from its entries alone."""
+        if state.session is None:
+            return Outcome("failed", "interrupted", "its process died as it began: run it anew")
         match next_step(state):
             case Wait(outcome) | Done(outcome):
                 return outcome
@@ -167,8 +173,9 @@ class Activation:
         async with self:
             while (step := await self._next()) is not None:
                 if isinstance(step, AskModel):
-                    async for event in self._hear(step):
-                        yield event
+                    async with closing(self._hear(step)) as events:
+                        async for event in events:
+                            yield event
                 else:
                     await self._carry_out(step)
                 for entry in entries[told:]:
@@ -218,6 +225,9 @@ class Activation:
         """The next step to carry out; `None` when the run rests, and `outcome` says how."""
         while not self._model_has_failed:
             step = next_step(self.state)
+            if self.deadline is not None and self._too_late(step):
+                self.write(Ended(Outcome("limit", "seconds", "the run reached its limit of seconds")))
+                continue
             if not isinstance(step, Wait | Done):
                 return step
             if not await self._take_up_inbox():
@@ -225,6 +235,11 @@ class Activation:
                 self._status = _STATUS.get(step.outcome.kind, "done")
                 break
         return None
+
+    def _too_late(self, step: Step) -> bool:
+        """Whether the time is up for something that has not begun. Last words, and rest, are never too late."""
+        begins = isinstance(step, Judge | Invoke) or (isinstance(step, AskModel) and not step.answer_only)
+        return begins and self.deadline is not None and time.monotonic() >= self.deadline
 
     # -- asking the model
 
@@ -242,11 +257,12 @@ class Activation:
             return
         adding = ReplyFold()
         try:
-            async for event in self.model.stream(request):
-                adding.add(event)
-                if self.watch is not None:
-                    self.watch(event)
-                yield event
+            async with closing(self.model.stream(request)) as events:
+                async for event in events:
+                    adding.add(event)
+                    if self.watch is not None:
+                        self.watch(event)
+                    yield event
             if not adding.done:
                 raise ModelError("the model's answer was cut off before its end: resume the run to ask again")
         except ModelError as error:
@@ -255,13 +271,8 @@ class Activation:
             await self._said(adding.reply)
 
     async def _before(self, step: AskModel) -> Request | None:
-        """What to ask; nothing if something came from outside, or the time is up."""
-        if await self._take_up_inbox():
-            return None
-        if self.deadline is not None and time.monotonic() >= self.deadline and not step.answer_only:
-            self.write(Ended(Outcome("limit", "seconds", "the run reached its limit of seconds")))
-            return None
-        return self._request(step)
+        """What to ask; nothing if something came from outside."""
+        return None if await self._take_up_inbox() else self._request(step)
 
     async def _model_failed(self, error: ModelError) -> None:
         log.warning("run %s: the model failed: %s", self.run_id, error)
@@ -336,9 +347,12 @@ class Activation:
     async def _invoke(self, calls: list[Call]) -> None:
         """Start these calls together, irreversible ones one at a time after the others."""
         pairs: list[tuple[Call, Tool]] = []
+        stop = self.harness.gate.stopped
         for call in calls:
             tool = self.tools.get(call.call.name)
-            if tool is None:  # the catalogue changed since the call was judged
+            if stop is not None:  # halted since the call was judged
+                self.write(Judged(call.call.id, stop))
+            elif tool is None:  # the catalogue changed since the call was judged
                 self.write(Judged(call.call.id, unknown_tool(call.call, [spec.name for spec in self.specs])))
             else:
                 pairs.append((call, tool))
@@ -358,13 +372,7 @@ class Activation:
             await self.loop.together([functools.partial(self._perform, call, tool) for call, tool in batch])
 
     async def _perform(self, call: Call, tool: Tool, on_wait: OnWait | None = None) -> None:
-        report = None
-        if (watch := self.watch) is not None:
-            id = call.call.id
-
-            def report(message: str, fraction: float | None) -> None:
-                watch(Progress(id, message, fraction))
-
+        report = None if self.watch is None else functools.partial(_report, self.watch, call.call.id)
         entry = await perform(call, tool, self.session, self.run_id, self.loop, report, on_wait)
         if isinstance(entry, Doubted) and tool.lookup is not None:
             found = await recover(call, tool, time.time())

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterable
+from contextlib import asynccontextmanager
 from types import coroutine
 from typing import Any, TypeVar
 
@@ -19,6 +20,16 @@ OnWait = Callable[[], None]
 """Called when a piece of work has to wait for the first time."""
 
 Job = Callable[[OnWait], Coroutine[Any, Any, None]]
+
+
+@asynccontextmanager
+async def closing(events: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """Close a generator with its consumer, not when it is collected: a socket may hang on it."""
+    try:
+        yield events
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
 
 
 class EventLoop:
@@ -46,12 +57,13 @@ class EventLoop:
             return await _rest(work, waiting_for)
 
     async def together(self, jobs: Iterable[Job]) -> None:
-        """Run jobs concurrently and wait for all of them. If one raises, the others are cancelled.
+        """Run jobs concurrently and wait for all of them. If one raises, the others are cancelled, and that is raised.
 
         One worker takes job after job; when one has to wait, another worker goes on with the queue. So each job runs
         in one task from its start to its end, and jobs that never wait cost none.
         """
         queue = deque(jobs)
+        spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], Any]
 
         async def work() -> None:
             def hand_over() -> None:
@@ -61,17 +73,21 @@ class EventLoop:
             while queue:
                 await queue.popleft()(hand_over)
 
-        if self._asyncio is None:
-            async with anyio.create_task_group() as group:
-                spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], Any] = group.start_soon
-                await work()
-        else:
-            async with self._asyncio.TaskGroup() as tasks:
-
-                def spawn(worker: Callable[[], Coroutine[Any, Any, None]]) -> None:
-                    tasks.create_task(worker())
-
-                await work()
+        try:
+            if self._asyncio is None:
+                async with anyio.create_task_group() as group:
+                    spawn = group.start_soon
+                    await work()
+            else:
+                async with self._asyncio.TaskGroup() as tasks:
+                    create = tasks.create_task
+                    spawn = lambda worker: create(worker())  # noqa: E731 one name, two loops
+                    await work()
+        except BaseExceptionGroup as several:
+            first: BaseException = several
+            while isinstance(first, BaseExceptionGroup):
+                first = cast("BaseException", first.exceptions[0])
+            raise first from several
 
 
 async def _noticing(work: Coroutine[Any, Any, T], on_wait: OnWait | None) -> T:

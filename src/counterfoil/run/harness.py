@@ -14,7 +14,8 @@ from counterfoil.journal.journal import Journal, Log
 from counterfoil.journal.memory import MemoryJournal
 from counterfoil.models.model import Model
 from counterfoil.run.activation import Activation, Event, Watch
-from counterfoil.run.inbox import expired
+from counterfoil.run.concurrency import closing
+from counterfoil.run.inbox import doubt_ref
 from counterfoil.run.output import answer_tool, output_of
 from counterfoil.run.reply import admit
 from counterfoil.run.run import Confirmation, Doubt, Run, confirmations, find_confirmation
@@ -95,8 +96,9 @@ class Harness:
         Stopping early leaves a run that `resume` goes on with.
         """
         activation, decode = await self._begin(prompt, session, run_id, history, output, watch)
-        async for event in activation.stream():
-            yield event
+        async with closing(activation.stream()) as events:
+            async for event in events:
+                yield event
         yield _ended(activation, decode)
 
     async def resume(self, run_id: str, *, output: Any = None, watch: Watch | None = None) -> Run:
@@ -112,8 +114,9 @@ class Harness:
     ) -> AsyncIterator[Event | Run]:
         """Do what `resume` does, as a stream."""
         activation, decode = await self._again(run_id, output, watch)
-        async for event in activation.stream():
-            yield event
+        async with closing(activation.stream()) as events:
+            async for event in events:
+                yield event
         yield _ended(activation, decode)
 
     async def call(
@@ -176,7 +179,10 @@ class Harness:
         if not by:
             raise ConfirmationError("an answer needs a name: by='...'")
         run_id = confirmation_id.rsplit("/", 2)[0]
-        state = _fold(await self.journal.read(run_id))
+        try:
+            state = _fold(await self.journal.read(run_id))
+        except RunNotFound as error:
+            raise ConfirmationError(f"nothing waits under {confirmation_id!r}: {error}") from error
         found = find_confirmation(confirmation_id, run_id, state)
         if digest is not None and not hmac.compare_digest(digest, found.digest):
             raise ConfirmationError("the call has changed since it was shown: look at it again")
@@ -220,7 +226,7 @@ class Harness:
         until = doubt.started_at + ((tool.limits.timeout or 0) if tool else 0)
         if how == "retry" and time.time() < until:
             raise SettlementError(f"call {call_id} may still be running: wait {until - time.time():.0f} seconds")
-        ref = f"{call_id}/{doubt.started_at}"
+        ref = doubt_ref(call_id, doubt.started_at)
         data = {"call_id": call_id, "how": how, "result": result}
         earlier = await self.journal.post(run_id, "settle", ref, by, data)
         if earlier is not None:
@@ -231,8 +237,9 @@ class Harness:
 
         Open calls get refusals; a run that is done stays what it is.
         """
-        entries = len(await self.journal.read(run_id))
-        await self.journal.post(run_id, "cancel", str(entries), by, {"reason": reason})
+        # Meant for the prompt that is being worked on, not for those to come.
+        prompts = _fold(await self.journal.read(run_id)).prompts
+        await self.journal.post(run_id, "cancel", str(max(1, prompts)), by, {"reason": reason})
         try:
             return await self.resume(run_id)
         except RunBusy:
@@ -249,7 +256,7 @@ class Harness:
         output: Any,
         watch: Watch | None,
     ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
-        described, decode = output_of(output) if output is not None else (None, None)
+        described, decode = output_of(output, self.catalogue) if output is not None else (None, None)
         if self.model is None:
             raise CounterfoilError(
                 "this harness has no model: it serves outside calls only. Give it one to run prompts"
@@ -276,9 +283,9 @@ class Harness:
             entries.append(Said(message))
             _write(log, state, *entries)
         except BaseException:
-            await log.release("ready")
+            await log.release(Activation.status(state))
             raise
-        tool = answer_tool(described) if described else None
+        tool = answer_tool(described, decode) if described else None
         return Activation(self, log, state, watch=watch, answer_tool=tool), decode
 
     async def _find_or_create(self, run_id: str, session: Session) -> tuple[Log, State | None]:
@@ -295,26 +302,25 @@ class Harness:
     async def _again(
         self, run_id: str, output: Any, watch: Watch | None
     ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
-        described, decode = output_of(output) if output is not None else (None, None)
+        described, decode = output_of(output, self.catalogue) if output is not None else (None, None)
         log, records = await self.journal.claim(run_id)
+        state = _fold(records)
         try:
-            state = _fold(records)
-            session = await self._narrowed(state)
-            if session != state.session:
-                opened = Opened(session, self.catalogue.digest, outside=state.outside, output=state.output)
+            name = self.model.name if self.model is not None else ""
+            opened = Opened(await self._narrowed(state), self.catalogue.digest, name, state.output, state.outside)
+            if _reopens(state, opened):
                 _write(log, state, opened)
-            for entry in list(expired(state, time.time())):
-                _write(log, state, entry)
         except BaseException:
-            await log.release("ready")
+            await log.release(Activation.status(state))
             raise
         described = state.output or described
-        tool: Tool | None = answer_tool(described) if described else None
+        tool: Tool | None = answer_tool(described, decode) if described else None
         return Activation(self, log, state, watch=watch, answer_tool=tool), decode
 
     async def _narrowed(self, state: State) -> Session:
         opened = state.session
-        assert opened is not None, "a run begins with Opened"
+        if opened is None:
+            raise RunNotFound("nothing is known of this run but its id: its process died as it began. Run it anew")
         if self.resolve is None:
             return opened
         now = self.resolve(opened)

@@ -14,19 +14,37 @@ from counterfoil.types.message import Text, ToolResult
 from counterfoil.types.outcome import Outcome
 
 
+def confirmation_id(run_id: str, call: Call) -> str:
+    """What an answer refers to: this call with these arguments, asked about for this time."""
+    return f"{run_id}/{call.call.id}/{call.asked}-{call.digest[:16]}"
+
+
+def doubt_ref(call_id: str, started_at: float) -> str:
+    """What a settlement refers to: this attempt at this call, and no later one."""
+    return f"{call_id}/{started_at}"
+
+
 def take_up(item: Item, state: State, run_id: str) -> Iterator[Entry]:
-    """The entries of one item; none when it no longer fits (the call is answered, expired, or changed since)."""
+    """The entries of one item; none when it no longer fits (the call is answered, expired, or changed since).
+
+    Whoever takes a run over reads its inbox from the start, so an item must say what it refers to: what was meant for
+    an earlier prompt, question or attempt is not for this one.
+    """
     if item.kind == "cancel":
-        if not isinstance(next_step(state), Done):
+        if int(item.ref) >= state.prompts and not isinstance(next_step(state), Done):
             said = f": {item.data['reason']}" if item.data.get("reason") else ""
             yield Ended(Outcome("cancelled", detail=f"cancelled by {item.by}{said}"))
         return
     call = state.calls.get(str(item.data.get("call_id")))
     if call is None or call.result is not None:
         return
-    if item.kind == "answer" and call.waiting:
+    if item.kind == "answer" and call.waiting and item.ref == confirmation_id(run_id, call):
         yield from _answer(item, call, state, run_id)
-    elif item.kind == "settle" and call.doubt is not None:
+    elif (
+        item.kind == "settle"
+        and call.doubt is not None
+        and item.ref == doubt_ref(call.call.id, call.started.at if call.started else 0.0)
+    ):
         result = None
         if (text := item.data.get("result")) is not None:
             result = ToolResult(call.call.id, (Text(text),), name=call.call.name)

@@ -12,6 +12,7 @@ import anyio
 from counterfoil.run.concurrency import EventLoop, OnWait
 from counterfoil.run.state import Call
 from counterfoil.tools.context import Context, idempotency_key
+from counterfoil.tools.result import cut
 from counterfoil.tools.tool import Tool, WithheldOutput
 from counterfoil.types.entry import Doubted, Finished, Settled, Started
 from counterfoil.types.error import NotApplied, ToolError
@@ -38,7 +39,7 @@ async def perform(
     try:
         value = await loop.within(tool.limits.timeout, tool.invoke(arguments, context), on_wait)
         content = tool.content(value)
-    except Exception as error:  # noqa: BLE001 a tool may raise anything; nothing of it may leave the loop
+    except (Exception, SystemExit) as error:  # noqa: BLE001 a tool may raise anything; nothing of it may leave the loop
         return _failed(call, tool, error, time.perf_counter() - began)
     verdict = call.verdict
     if type(verdict) is Allowed and verdict.notes:
@@ -47,27 +48,27 @@ async def perform(
     return Finished(ToolResult(call.call.id, content, name=name), time.perf_counter() - began)
 
 
-def _failed(call: Call, tool: Tool, error: Exception, seconds: float) -> Finished | Doubted:
-    name = tool.name
+def _failed(call: Call, tool: Tool, error: BaseException, seconds: float) -> Finished | Doubted:
+    name, limits = tool.name, tool.limits
     if isinstance(error, ToolError):
         told = str(error) or f"{name} could not do this."
         if isinstance(error, NotApplied):
             told += " (Nothing was changed.)"
-        return Finished(_error(call, told), seconds)
+        return Finished(_error(call, told, limits.result_chars), seconds)
     if isinstance(error, WithheldOutput):
         # The effect happened and was reported, only not in the promised form.
         log.error("%s (call %s): the result was withheld", error, call.call.id)
         told = f"{name} ran, but what it returned was not what it declares, so the result was withheld."
-        return Finished(_error(call, told), seconds)
-    if isinstance(error, TimeoutError):
-        log.warning("%s (call %s) gave no result within its time", name, call.call.id)
-        told, doubt = f"{name} gave no result within {tool.limits.timeout:g} seconds.", "it did not finish in time"
+        return Finished(_error(call, told, limits.result_chars), seconds)
+    if isinstance(error, TimeoutError):  # ours, or one of the tool's own
+        log.warning("%s (call %s) gave no result in time", name, call.call.id)
+        told, doubt = f"{name} gave no result in time.", "it did not finish in time"
     else:
         log.error("%s (call %s) raised %s", name, call.call.id, type(error).__name__, exc_info=error)
         told, doubt = f"{name} failed for a reason that is not yours to repair.", "it failed with an unforeseen error"
     if tool.effect in ("write", "irreversible"):
         return Doubted(call.call.id, doubt)
-    return Finished(_error(call, told), seconds)
+    return Finished(_error(call, told, limits.result_chars), seconds)
 
 
 async def recover(call: Call, tool: Tool | None, now: float) -> Finished | Settled | Doubted:
@@ -88,8 +89,8 @@ async def recover(call: Call, tool: Tool | None, now: float) -> Finished | Settl
     return Settled(call.call.id, "retry", by="lookup", at=now)
 
 
-def _error(call: Call, told: str) -> ToolResult:
-    return ToolResult(call.call.id, (Text(told),), True, None, call.call.name)
+def _error(call: Call, told: str, max_chars: int) -> ToolResult:
+    return ToolResult(call.call.id, (Text(cut(told, max_chars)),), True, None, call.call.name)
 
 
 def start(call: Call, tool: Tool, run_id: str, now: float) -> Started:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from counterfoil.run.inbox import confirmation_id
 from counterfoil.run.state import Call, State
 from counterfoil.types.entry import Entry
 from counterfoil.types.error import ConfirmationError
@@ -95,7 +96,7 @@ def _shown(call: Call) -> ToolCall:
 def _confirmation(run_id: str, call: Call, state: State) -> Confirmation:
     assert isinstance(call.verdict, Confirm)
     return Confirmation(
-        id=f"{run_id}/{call.call.id}/{call.digest[:16]}",
+        id=confirmation_id(run_id, call),
         run_id=run_id,
         call=_shown(call),
         digest=call.digest,

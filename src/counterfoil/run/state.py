@@ -37,6 +37,7 @@ class Call:
     __slots__ = (
         "answer",
         "arguments",
+        "asked",
         "call",
         "counted",
         "digest",
@@ -57,6 +58,8 @@ class Call:
         self.verdict: Verdict | None = None
         self.digest = ""
         self.expires_at: float | None = None
+        self.asked = 0
+        """How often a person was asked about it: arguments that change must be confirmed again."""
         self.answer: Answered | None = None
         self.started: Started | None = None
         self.doubt: str | None = None
@@ -88,6 +91,8 @@ class State:
         """The calls of the last turn, while one of them has no result."""
         self.unanswered = 0
         """How many of the open calls have no result."""
+        self.prompts = 0
+        """How often the requester spoke."""
         self.exchange = 0
         """How many calls there were when the requester last spoke."""
         self.doubts: set[tuple[str, bytes]] = set()
@@ -114,6 +119,7 @@ class State:
         if message.role == "assistant":
             self._replied(entry, message)
         elif message.role == "user" and not entry.notes:
+            self.prompts += 1
             self.past.new_exchange()
             self.exchange = len(self.calls)
             self.ended = self.answer = None
@@ -149,6 +155,7 @@ class State:
             self._result(call, _refusal(call, verdict.code, verdict.message))
         elif isinstance(verdict, Confirm):
             call.digest, call.expires_at, call.answer = entry.digest, entry.expires_at, None
+            call.asked += 1
         else:
             past.allowed += 1
             past.by_tool[name] = past.by_tool.get(name, 0) + 1
@@ -164,10 +171,20 @@ class State:
                 call, _refusal(call, "declined", f"{entry.by or 'A person'} declined this{said}. Do not try again.")
             )
         else:
+            # The gate judges again, with what the requester may do by now.
+            self._unjudge(call)
             if entry.arguments is not None:
                 call.arguments = entry.arguments
-            # The gate judges again, with what the requester may do by now.
-            call.verdict = None
+
+    def _unjudge(self, call: Call) -> None:
+        """The gate is to judge a call again, so what it counted for it is taken back."""
+        past, name = self.past, call.call.name
+        call.counted = False
+        past.identical[call.identity] -= 1
+        if isinstance(call.verdict, Allowed):
+            past.allowed -= 1
+            past.by_tool[name] -= 1
+        call.verdict = None
 
     def _started(self, entry: Started) -> None:
         self.calls[entry.call_id].started = entry
@@ -192,7 +209,8 @@ class State:
         call.doubt = None
         if entry.how == "retry":
             self.doubts.discard(call.identity)
-            call.started = call.verdict = None
+            call.started = None
+            self._unjudge(call)
         elif entry.how == "happened":
             self.doubts.discard(call.identity)
             happened = Text(f"{entry.by} found that this call did take effect.")

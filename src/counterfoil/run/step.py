@@ -67,9 +67,10 @@ _ASK = AskModel()
 
 def next_step(state: State) -> Step:
     """What to do now."""
-    if state.open:
-        return _within_turn(state.open)
     ended = state.ended
+    if state.open:
+        # The model was only to give a last answer, and called all the same.
+        return _within_turn(state.open) if ended is None else Stop(ended.which or ended.kind)
     last = state.messages[-1] if state.messages else None
     if ended is not None and ended.kind == "cancelled":
         return Done(ended)

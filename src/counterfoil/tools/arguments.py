@@ -71,7 +71,9 @@ def show(value: Any, path: list[Any] | None = None) -> str:
     except (TypeError, ValueError):
         text = type(value).__name__
     text = _SECRET_VALUE.sub("(hidden)", text)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    # A terminal or a page must not act on what a model wrote: control and bidi characters are shown as escapes.
+    return text if text.isprintable() else "".join([c if c.isprintable() else f"\\u{ord(c):04x}" for c in text])
 
 
 def json_path(path: list[Any]) -> str:
@@ -110,12 +112,12 @@ def _lines(error: jsonschema_rs.ValidationError, schema: dict[str, Any]) -> Iter
             yield from _alternatives(where, data, found)
         case "falseSchema":
             yield f"{where}: nothing is allowed here, {found}"
+        case "pattern" if "pattern" not in data:
+            yield f"{where}: the value took too long to check against its pattern, {found}"
         case "pattern":
             yield f"{where}: must match the pattern {data['pattern']}, {found}"
         case "format":
             yield f"{where}: must be a {data['format']}, {found}"
-        case "backtrackLimitExceeded":
-            yield f"{where}: the value took too long to check against its pattern"
         case _:
             yield f"{where}: {_bound(kind.name, data)}, {found}"
 

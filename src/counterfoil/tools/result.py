@@ -57,8 +57,13 @@ def _project(value: Any, returns: Collection[str]) -> Any:
 
 
 def _cut(text: str, max_chars: int, block: Text | None = None) -> Text:
-    if len(text) <= max_chars:
-        return block or Text(text)
-    note = f"\n[cut: the first {max_chars:,} of {len(text):,} characters. Ask for less, or for a part.]"
-    kept = text[:max_chars] + note
+    kept = cut(text, max_chars)
     return msgspec.structs.replace(block, text=kept) if block else Text(kept)
+
+
+def cut(text: str, max_chars: int) -> str:
+    """Cut a text to size, saying by how much. Halves of surrogate pairs, which nothing can store, become `?`."""
+    if len(text) > max_chars:
+        note = f"\n[cut: the first {max_chars:,} of {len(text):,} characters. Ask for less, or for a part.]"
+        text = text[:max_chars] + note
+    return text if text.isascii() else text.encode(errors="replace").decode()

@@ -120,7 +120,13 @@ class Tool:
 
     def content(self, value: Any) -> Content:
         """Make a result's content of what the tool returned. Raises `WithheldOutput`."""
-        if type(value) is str and len(value) <= self.limits.result_chars and self.returns is None and not self._output:
+        if (
+            type(value) is str
+            and len(value) <= self.limits.result_chars
+            and self.returns is None
+            and not self._output
+            and value.isascii()
+        ):
             return (Text(value),)
         try:
             return self._content(value)

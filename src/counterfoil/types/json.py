@@ -26,7 +26,8 @@ def read_object(text: str) -> tuple[dict[str, Any] | None, str | None]:
         value = _decode(text)
         # One look in C decides for nearly every text: if nothing is lost by decoding and encoding again, then no key
         # was repeated and no number overflowed.
-        if _encode(value) == msgspec.json.format(text.encode(), indent=-1):
+        shallow = text.count("{") + text.count("[") <= MAX_DEPTH
+        if shallow and _encode(value) == msgspec.json.format(text.encode(), indent=-1):
             return value, None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass

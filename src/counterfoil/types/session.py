@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -44,8 +44,7 @@ class Session(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         if not isinstance(given, frozenset):
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise TypeError(f'permissions must be a set of scopes, like {{"orders:read"}}, not {given!r}')
-            scopes: Iterable[str] = given
-            msgspec.structs.force_setattr(self, "permissions", frozenset(scopes))
+            msgspec.structs.force_setattr(self, "permissions", frozenset(cast("Iterable[str]", given)))
         if not self.requester:
             raise ValueError("a session needs a requester: the name or id of the signed-in person")
 

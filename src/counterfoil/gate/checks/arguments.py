@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import msgspec
-
 from counterfoil.gate.attempt import Attempt
 from counterfoil.types.json import canonical, read_object
 from counterfoil.types.message import ToolCall
@@ -25,9 +23,12 @@ def not_parsed(call: ToolCall) -> Refusal:
 def arguments(attempt: Attempt) -> Verdict:
     """Refuse arguments that the schema does not allow, saying all that is wrong."""
     tool = attempt.tool
-    if tool.accepts(attempt.arguments):
-        return ALLOWED
-    found = tool.problems(attempt.arguments)
+    try:
+        if tool.accepts(attempt.arguments):
+            return ALLOWED
+        found = tool.problems(attempt.arguments)
+    except ValueError as error:  # from the validator: a Python value that is no JSON
+        return Refusal("bad_arguments", f"{tool.name} was not run, because its arguments are no JSON: {error}")
     if found and tool.coerce:
         coerced, notes = _coerce(attempt.arguments, tool.spec.parameters)
         if notes and not tool.problems(coerced):
@@ -45,14 +46,11 @@ def _coerce(values: dict[str, Any], schema: dict[str, Any]) -> tuple[dict[str, A
         wanted = _types(schema.get("properties", {}).get(name))
         if not isinstance(value, str) or not wanted or "string" in wanted:
             continue
-        try:
-            parsed = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+        read, _ = read_object(f'{{"value": {value}}}')  # as strictly as any argument
+        if read is None or len(read) != 1:
             continue
-        if isinstance(parsed, dict):
-            parsed, _ = read_object(value)
-        coerced[name] = parsed
-        notes.append(f"{name} was a string and was read as {canonical(parsed).decode()[:60]}")
+        coerced[name] = read["value"]
+        notes.append(f"{name} was a string and was read as {canonical(read['value']).decode()[:60]}")
     return coerced, notes
 
 

@@ -15,7 +15,7 @@ log = logging.getLogger("counterfoil.gate")
 def permission(attempt: Attempt) -> Verdict:
     """Refuse a tool whose scope the session does not hold. The model's text has no say in it."""
     tool = attempt.tool
-    if attempt.session.permits(tool.permission):
+    if tool.answers or attempt.session.permits(tool.permission):
         return ALLOWED
     return Refusal(
         "not_permitted",

@@ -1,0 +1,341 @@
+"""Run a journal again and compare: the recorded replies, results and answers, through the gate as it is today.
+
+The path is the harness's own. The model is a `Replay`; every tool is a stand-in that gives the recorded result, so no
+effect happens; what people and crashes did is put where it stood. Time is not replayed: a rate limit is not applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import anyio.lowlevel
+import msgspec
+
+from counterfoil.gate.gate import Gate
+from counterfoil.journal.memory import MemoryJournal
+from counterfoil.models.replay import Replay, recorded_turn
+from counterfoil.run.harness import Harness
+from counterfoil.run.state import State
+from counterfoil.run.step import NUDGER, Done, next_step
+from counterfoil.tools.catalogue import Catalogue
+from counterfoil.tools.context import Context
+from counterfoil.tools.tool import Tool
+from counterfoil.types.entry import (
+    Answered,
+    Doubted,
+    Ended,
+    Entry,
+    Finished,
+    Judged,
+    Loaded,
+    Opened,
+    Record,
+    Said,
+    Settled,
+    Started,
+)
+from counterfoil.types.error import CounterfoilError, ToolError
+from counterfoil.types.message import Media, Text
+from counterfoil.types.request import Reply, Request
+from counterfoil.types.verdict import Allowed, Confirm, Verdict
+
+UNCUT = 1 << 40
+"""Recorded results were cut to size when they were recorded."""
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a replay. `differences` has one sentence per difference; none: the run went the same way."""
+
+    run_id: str
+    replies: int
+    verdicts: int
+    recorded_hash: str
+    replayed_hash: str
+    differences: tuple[str, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether every verdict and the whole state came out as recorded."""
+        return not self.differences and self.recorded_hash == self.replayed_hash
+
+
+async def replay(records: Sequence[Record], catalogue: Catalogue, gate: Gate | None = None) -> Replayed:
+    """Run a recorded run again with today's gate and catalogue. Nothing is written, and no tool runs.
+
+    Raises `CounterfoilError` when there is nothing to replay.
+    """
+    entries = [record.entry for record in records]
+    if not entries or not isinstance(entries[0], Opened):
+        raise CounterfoilError("this run has no beginning, so it cannot be replayed")
+    recorded = State(entries)
+    replaying = _Replaying(records[0].run, entries, catalogue, gate)
+    await replaying.go()
+    today = State(replaying.entries)
+    differences = [*_verdicts(entries, replaying.entries), *replaying.notes]
+    if not differences and recorded.hash != today.hash:
+        differences.append(_where(recorded, today))
+    return Replayed(
+        run_id=records[0].run,
+        replies=len(replaying.model.requests),
+        verdicts=sum(isinstance(each, Judged) for each in replaying.entries),
+        recorded_hash=recorded.hash,
+        replayed_hash=today.hash,
+        differences=tuple(differences),
+    )
+
+
+# -- replaying
+
+
+class _Pause(Exception):
+    """The model was not asked at this point when the run was recorded: something came from outside first."""
+
+
+class _Cut(BaseException):
+    """The recorded process did not get past this point of a call. Like a crash, it passes every handler of ours."""
+
+
+class _Replaying:
+    """Drives one replay. `inputs` are the recorded entries that the harness does not make by itself, in order."""
+
+    def __init__(self, run_id: str, entries: Sequence[Entry], catalogue: Catalogue, gate: Gate | None) -> None:
+        self.run_id = run_id
+        self.journal = MemoryJournal()
+        self.inputs = list(_inputs(entries))
+        self.outcomes = _outcomes(entries)
+        self.model = _Paced(entries, self)
+        stand_ins = Catalogue(self._stand_in(tool) for tool in catalogue)
+        self.harness = Harness(self.model, stand_ins, gate=gate, journal=self.journal)
+        self.entries: list[Entry] = []
+        self.notes: list[str] = []
+
+    async def go(self) -> None:
+        """Alternate between what came from outside and what the harness makes of it."""
+        first = self.inputs[0]
+        assert isinstance(first, Opened), "a run begins with Opened"
+        log = await self.journal.create(self.run_id, first.session.requester)
+        await log.commit(self._outside())
+        await log.release("ready")
+        while True:
+            asked = len(self.model.requests)
+            await self._resume()
+            self.entries = [record.entry for record in await self.journal.read(self.run_id)]
+            batch = self._outside()
+            if batch:
+                await self._inject(batch)
+            elif not self.inputs or len(self.model.requests) == asked:
+                break
+        if self.model.left:
+            self.notes.append(f"{self.model.left} recorded replies were not asked for: the run stops earlier today")
+
+    def _outside(self) -> list[Entry]:
+        """Take the inputs up to the next thing that the model did."""
+        count = next((i for i, each in enumerate(self.inputs) if recorded_turn(each) is not None), len(self.inputs))
+        batch, self.inputs = self.inputs[:count], self.inputs[count:]
+        return batch
+
+    async def _resume(self) -> None:
+        try:
+            await self.harness.resume(self.run_id)
+        except (_Pause, _Cut):
+            pass
+        except BaseExceptionGroup as group:
+            # Calls of one turn run in a task group, which wraps what they raise.
+            _, rest = group.split((_Pause, _Cut))
+            if rest is not None:
+                raise
+
+    async def _inject(self, batch: list[Entry]) -> None:
+        state = State(self.entries)
+        log, _ = await self.journal.claim(self.run_id)
+        for entry in batch:
+            if (misfit := _misfit(state, entry)) is not None:
+                self.notes.append(misfit)
+                continue
+            await log.commit([entry])
+            state.apply(entry)
+            self.entries.append(entry)
+        await log.release("ready")
+
+    def _stand_in(self, tool: Tool) -> Tool:
+        """A tool that is judged like the real one, and gives the recorded results."""
+
+        async def invoke(arguments: dict[str, Any], context: Context) -> Any:
+            return await self._recorded(context.call_id)
+
+        limits = msgspec.structs.replace(tool.limits, result_chars=UNCUT, rate=None, timeout=60.0)
+        spec = msgspec.structs.replace(tool.spec, output_schema=None)
+        return Tool(
+            spec,
+            invoke,
+            effect=tool.effect,
+            permission=tool.permission,
+            authorize=tool.authorize,
+            limits=limits,
+            coerce=tool.coerce,
+            extras=tool.extras,
+        )
+
+    async def _recorded(self, call_id: str) -> Any:
+        outcomes = self.outcomes.get(call_id)
+        if outcomes is None:
+            raise ToolError("There is no recorded result: this call was not run when the journal was written.")
+        if not outcomes or outcomes[0] is None:
+            del outcomes[:1]
+            # Siblings that did finish must have done so before the process is seen to stop.
+            for _ in range(3):
+                await anyio.lowlevel.checkpoint()
+            raise _Cut
+        finished = outcomes.pop(0)
+        assert finished is not None
+        if finished.result.is_error:
+            raise ToolError(finished.result.text)
+        return [block for block in finished.result.content if isinstance(block, Text | Media)]
+
+
+class _Paced(Replay):
+    """Replies only where the record has a reply next."""
+
+    def __init__(self, entries: Sequence[Entry], replaying: _Replaying) -> None:
+        super().__init__(entries)
+        self._replaying = replaying
+
+    async def reply(self, request: Request) -> Reply:
+        inputs = self._replaying.inputs
+        if not inputs or recorded_turn(inputs[0]) is None:
+            raise _Pause
+        inputs.pop(0)
+        return await super().reply(request)
+
+
+def _inputs(entries: Sequence[Entry]) -> Iterator[Entry]:
+    outside = False
+    for entry in entries:
+        match entry:
+            case Opened():
+                outside = entry.outside
+                yield entry
+            case Loaded() | Answered() | Doubted() | Settled():
+                yield entry
+            case Said(message) if message.name != NUDGER and (message.role != "assistant" or outside):
+                yield entry
+            case Said() | Ended() if recorded_turn(entry) is not None:
+                yield entry
+            case Ended(outcome) if outcome.kind == "cancelled" or outcome.which == "seconds":
+                yield entry
+            case _:
+                pass
+
+
+def _outcomes(entries: Sequence[Entry]) -> dict[str, list[Finished | None]]:
+    """Per call that was started: what each start came to, `None` where it came to nothing that is known."""
+    found: dict[str, list[Finished | None]] = {}
+    notes: dict[str, int] = {}
+    for entry in entries:
+        match entry:
+            case Started(call_id):
+                found.setdefault(call_id, []).append(None)
+            case Judged(call_id, Allowed(told)):
+                notes[call_id] = bool(told)
+            case Finished(result):
+                if notes.get(result.call_id) and not result.is_error:
+                    # The gate's notes are put before the result again.
+                    result = msgspec.structs.replace(result, content=result.content[1:])
+                starts = found.setdefault(result.call_id, [None])
+                starts[-1] = msgspec.structs.replace(entry, result=result)
+            case _:
+                pass
+    return found
+
+
+def _misfit(state: State, entry: Entry) -> str | None:
+    """Why something from outside has no place in today's run; `None` if it has."""
+    match entry:
+        case Answered(call_id):
+            call = state.calls.get(call_id)
+            if call is None or not call.waiting:
+                return f"call {call_id} was answered by {entry.by or 'nobody'} then, and does not wait today"
+        case Doubted(call_id):
+            call = state.calls.get(call_id)
+            if call is None or call.started is None or call.result is not None:
+                return f"call {call_id} was in doubt then, and is not today"
+        case Settled(call_id):
+            call = state.calls.get(call_id)
+            if call is None or call.doubt is None:
+                return f"call {call_id} was settled then, and is not in doubt today"
+        case Ended() if isinstance(next_step(state), Done):
+            return "the run was stopped then, and is done before that today"
+        case Said() | Loaded() if state.open:
+            return "the next message came when the calls were done, and today one of them is open"
+        case _:
+            pass
+    return None
+
+
+# -- comparing
+
+
+def _verdicts(recorded: Sequence[Entry], today: Sequence[Entry]) -> Iterator[str]:
+    names = {call.id: call.name for each in recorded if isinstance(each, Said) for call in each.message.calls}
+    then, now = _judged(recorded), _judged(today)
+    for call_id, verdicts in then.items():
+        what = f"call {call_id} ({names.get(call_id, '?')})"
+        others = now.get(call_id, [])
+        for index, verdict in enumerate(verdicts):
+            if index >= len(others):
+                yield f"{what} was {_word(verdict)}, today it is not judged{' again' if index else ''}"
+                break
+            if _word(verdict) != _word(others[index]):
+                yield f"{what} was {_word(verdict)}, today {_word(others[index])}{_why(others[index])}"
+                break
+            if verdict != others[index]:
+                yield f"{what} was {_word(verdict)} in other words{_why(verdict)}; today{_why(others[index])}"
+                break
+        else:
+            if len(others) > len(verdicts):
+                yield f"{what} is judged {len(others)} times today, then {len(verdicts)}"
+    for call_id in now.keys() - then.keys():
+        yield f"call {call_id} was not judged then, today {_word(now[call_id][0])}"
+
+
+def _judged(entries: Sequence[Entry]) -> dict[str, list[Verdict]]:
+    found: dict[str, list[Verdict]] = {}
+    for entry in entries:
+        if isinstance(entry, Judged):
+            found.setdefault(entry.call_id, []).append(entry.verdict)
+    return found
+
+
+def _word(verdict: Verdict) -> str:
+    match verdict:
+        case Allowed():
+            return "allowed"
+        case Confirm():
+            return "put to a person"
+        case _:
+            return verdict.code
+
+
+def _why(verdict: Verdict) -> str:
+    match verdict:
+        case Allowed(notes):
+            return f": {'; '.join(notes)}" if notes else ""
+        case Confirm(reason):
+            return f": {reason}"
+        case _:
+            return f": {verdict.message}"
+
+
+def _where(recorded: State, today: State) -> str:
+    """Say where two states part that came from the same verdicts."""
+    for id, call in recorded.calls.items():
+        other = today.calls.get(id)
+        if other is None or other.result != call.result or other.arguments != call.arguments:
+            return f"call {id} ({call.call.name}) came out differently"
+    pairs = enumerate(zip(recorded.messages, today.messages, strict=False), 1)
+    if (number := next((number for number, (then, now) in pairs if then != now), None)) is not None:
+        return f"message {number} differs"
+    if len(recorded.messages) != len(today.messages):
+        return f"there were {len(recorded.messages)} messages, today {len(today.messages)}"
+    return "the run ended differently"

@@ -1,0 +1,83 @@
+"""Check a journal without any catalogue: does each entry follow from those before it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from counterfoil.run.state import Call, State
+from counterfoil.run.step import NUDGER, AskModel, Nudge, Stop, next_step
+from counterfoil.types.entry import (
+    Answered,
+    Doubted,
+    Ended,
+    Entry,
+    Finished,
+    Judged,
+    Loaded,
+    Opened,
+    Record,
+    Said,
+    Settled,
+    Started,
+)
+from counterfoil.types.verdict import Allowed, Confirm
+
+
+def walk(records: Sequence[Record]) -> list[str]:
+    """Check without any catalogue that each entry is one to which the entries before it lead.
+
+    Returns one sentence per entry that does not follow; none: the journal is a run that this code could have made.
+    """
+    state, found = State(), list[str]()
+    for record in records:
+        entry = record.entry
+        problem = _follows(state, entry)
+        if problem is not None:
+            found.append(f"record {record.seq} ({entry.__struct_config__.tag}) {problem}")
+        try:
+            state.apply(entry)
+        except (KeyError, AssertionError) as error:
+            found.append(f"record {record.seq} cannot be applied: {error}")
+            break
+    return found
+
+
+def _follows(state: State, entry: Entry) -> str | None:
+    if not state.entries:
+        return None if isinstance(entry, Opened) else "is not the beginning of a run"
+    step = next_step(state) if state.session is not None else None
+    match entry:
+        case Said(message) if message.role == "assistant" and not state.outside:
+            return None if isinstance(step, AskModel) else "is a reply where no model was to be asked"
+        case Said(message) if message.name == NUDGER:
+            return None if isinstance(step, Nudge) else "reminds the model where there was no reason to"
+        case Said() | Loaded():
+            return "is a message while calls are open" if state.open else None
+        case Ended(outcome) if outcome.kind == "limit" and outcome.which != "seconds":
+            return None if isinstance(step, Stop) else "stops at a ceiling that was not reached"
+        case Finished(result):
+            return _of_call(state.calls.get(result.call_id), entry)
+        case Judged(call_id) | Started(call_id) | Doubted(call_id) | Answered(call_id) | Settled(call_id):
+            return _of_call(state.calls.get(call_id), entry)
+        case _:
+            return None
+
+
+def _of_call(call: Call | None, entry: Entry) -> str | None:
+    """Calls of one turn overlap, so what counts is each call's own order: judged, answered, started, finished."""
+    if call is None:
+        return "is about a call that nobody asked for"
+    if call.result is not None:
+        return "is about a call that had its result already"
+    running = call.started is not None
+    match entry:
+        case Judged() if running or isinstance(call.verdict, Confirm):
+            return "is a verdict on a call that was not to be judged"
+        case Started() if running or not isinstance(call.verdict, Allowed):
+            return "starts a call that the gate had not let through"
+        case Finished() | Doubted() | Settled() if not running:
+            return "says what became of a call that had not been started"
+        case Answered() if not call.waiting:
+            return "answers a call that did not wait"
+        case _:
+            return None
