@@ -20,5 +20,6 @@ RULES = Rules(
     type_lists=True,
     refs="acyclic",
     tuples="object",
+    typed_enums=False,
     limits=LIMITS,
 )

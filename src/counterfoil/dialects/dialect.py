@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.dialects.index import Index, Schema
+from counterfoil.dialects.index import Index, Schema, is_array, is_object
 from counterfoil.dialects.limits import Counts, count, over
 from counterfoil.dialects.lowering import Lowering
+from counterfoil.dialects.merge import constraints, remarks
 from counterfoil.dialects.node import Emission, Node, Step
 from counterfoil.dialects.plan import WRAPPER, Plan
 from counterfoil.dialects.rules import Rules
@@ -33,7 +34,7 @@ class Lowered(msgspec.Struct, frozen=True):
     losses: tuple[Loss, ...] = ()
 
     def reverse(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Reverse the arguments of a call. Raises `ValueError` like `Plan.reverse`; an unknown tool's stay as they are."""
+        """Reverse the arguments of a call (an unknown tool's stay as they are). Raises `ValueError`: `Plan.reverse`."""
         plan = self.plans.get(name)
         return arguments if plan is None else plan.reverse(arguments)
 
@@ -53,36 +54,43 @@ class Dialect:
         in their order, and a loss says so. Raises `CatalogueError`, naming the tool, for a schema that refers out of
         itself or never ends.
         """
-        drafts = [self._draft(i, tool) for i, tool in enumerate(tools)]
+        names = {tool.name for tool in tools if tool.strict is not False} if strict is None else set(strict)
+        drafts = [self._draft(i, tool, tool.name in names or not self.rules.strict) for i, tool in enumerate(tools)]
         if self.rules.strict:
-            self._choose(drafts, strict)
+            self._choose([draft for draft in drafts if draft.tool.kind == "function"])
         losses = tuple(loss for draft in drafts for loss in draft.losses)
         plans = {draft.tool.name: draft.plan for draft in drafts if draft.tool.kind == "function"}
         return Lowered(tuple(draft.tool for draft in drafts), plans, losses)
 
-    def _draft(self, i: int, tool: ToolSpec) -> _Draft:
+    def _draft(self, i: int, tool: ToolSpec, asked: bool) -> _Draft:
         if tool.kind != "function":
             return _Draft(i, tool)
         try:
+            if not asked:
+                Index(tool.parameters)
+                return _Draft(i, tool)
             schema, steps, losses = lower_schema(self.rules, tool.parameters)
         except CatalogueError as error:
             raise CatalogueError(f"tool {tool.name!r}: {error}") from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise CatalogueError(f"tool {tool.name!r}: its parameters are not a JSON Schema: {error}") from error
         return _Draft(i, tool, schema, tuple(steps), losses)
 
-    def _choose(self, drafts: list[_Draft], strict: Collection[str] | None) -> None:
-        functions = [draft for draft in drafts if draft.tool.kind == "function"]
+    def _choose(self, drafts: list[_Draft]) -> None:
         used = Counts()
-        for draft in functions:
-            asked = draft.original.strict is not False if strict is None else draft.tool.name in strict
+        for draft in drafts:
+            if not draft.lowered:
+                draft.relax("it was not asked for")
+                continue
             counts = count(draft.tool.parameters)
-            excess = over(self.rules.limits, counts, used) if asked else "it was not asked for"
+            excess = over(self.rules.limits, counts, used)
             if excess is None:
                 used = used + counts
-                draft.settle(True)
+                draft.settle()
             else:
                 draft.relax(excess)
-        if self.rules.whole_request and any(draft.tool.strict is False for draft in functions):
-            for draft in functions:
+        if self.rules.whole_request and any(draft.tool.strict is False for draft in drafts):
+            for draft in drafts:
                 if draft.tool.strict:
                     draft.relax("another tool of the request cannot be strict, and it is one switch for all")
 
@@ -103,19 +111,21 @@ class _Draft:
         self.tool = tool
         self.plan = Plan(tool.name)
         self.losses: tuple[Loss, ...] = ()
+        self.lowered = schema is not None
         if schema is not None:
             self.tool = msgspec.structs.replace(tool, parameters=schema)
             self.plan = Plan(tool.name, schema if steps else {}, steps)
             self.losses = tuple(Loss(f"{self.at}/parameters{each.path}", each.what, each.carried) for each in losses)
 
-    def settle(self, strict: bool) -> None:
-        self.tool = msgspec.structs.replace(self.tool, strict=strict)
+    def settle(self) -> None:
+        self.tool = msgspec.structs.replace(self.tool, strict=True)
 
     def relax(self, why: str) -> None:
         """Leave the tool out of strict mode: its own schema, under an object where it is none."""
         schema = self.original.parameters or {"type": "object", "properties": {}}
         plain = schema.get("type", "object") == "object" and not any(key in schema for key in _COMBINED)
         if plain:
+            schema = {"type": "object", **schema}
             self.plan = Plan(self.original.name)
         else:
             schema = {"type": "object", "properties": {WRAPPER: _moved(schema)}, "required": [WRAPPER]}
@@ -127,16 +137,15 @@ class _Draft:
 
 def _moved(schema: Any) -> Any:
     """A document one level down: its references follow it."""
-    if isinstance(schema, list):
+    if is_array(schema):
         return [_moved(each) for each in schema]
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return schema
-    return {
-        key: f"#/properties/{WRAPPER}{value[1:]}"
-        if key == "$ref" and isinstance(value, str) and value in ("#", f"#{value[1:]}") and value[1:2] in ("", "/")
-        else _moved(value)
-        for key, value in schema.items()
-    }
+    moved: Schema = {}
+    for key, value in schema.items():
+        local = key == "$ref" and isinstance(value, str) and (value == "#" or value.startswith("#/"))
+        moved[key] = f"#/properties/{WRAPPER}{value[1:]}" if local else _moved(value)
+    return moved
 
 
 def lower_schema(rules: Rules, parameters: Schema) -> tuple[Schema, list[Step], tuple[Loss, ...]]:
@@ -150,10 +159,11 @@ def lower_schema(rules: Rules, parameters: Schema) -> tuple[Schema, list[Step], 
     wrapped = False
     for _ in range(ROUNDS):
         walk = Lowering(rules, index, texted, wrapped=wrapped)
-        node = walk.lower(_start(index), root=not wrapped)
+        node = walk.lower(original if id(original) in texted else _start(index), root=not wrapped)
         if not wrapped and not _is_object(node):
             wrapped = True
             continue
+        walk.finish()
         emission = Emission(_wrap(node, rules) if wrapped else node, walk.definitions)
         steps = [*emission.steps, *([Step("", "unwrap")] if wrapped else [])]
         bad = tangled(emission.schema, frozenset(each.pointer for each in steps))
@@ -167,16 +177,12 @@ def _start(index: Index) -> Schema:
     """The root, or what a root that is only a reference refers to."""
     schema: Schema = index.root
     seen: set[str] = set()
-    while (
-        isinstance(ref := schema.get("$ref"), str)
-        and ref not in seen
-        and len(schema.keys() - {"$defs", "$schema"}) == 1
-    ):
+    while isinstance(ref := schema.get("$ref"), str) and ref not in seen and constraints(schema).keys() == {"$ref"}:
         seen.add(ref)
         target = index.at(index.resolve(ref))
         if isinstance(target, bool):
             break
-        schema = target
+        schema = {**target, **notes} if (notes := remarks(schema)) else target
     return schema
 
 

@@ -22,6 +22,7 @@ RULES = Rules(
     tuples="prefix",
     enums=frozenset({"string", "integer", "number"}),
     const=False,
+    typed_enums=False,
     untyped=True,
     untyped_arrays=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from counterfoil.types.error import CatalogueError
@@ -14,6 +14,16 @@ MAX_NODES = 200_000
 
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _DATA = frozenset({"enum", "const", "default", "examples", "example", "required"})
+
+
+def is_object(value: Any) -> TypeGuard[Schema]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
 
 
 def escape(token: str) -> str:
@@ -59,10 +69,10 @@ class Index:
                 raise CatalogueError(f"the schema is nested more than {MAX_DEPTH} levels deep")
             if count > MAX_NODES:
                 raise CatalogueError(f"the schema has more than {MAX_NODES} parts")
-            if isinstance(node, list):
+            if is_array(node):
                 stack.extend((each, f"{pointer}/{i}", level + 1, True) for i, each in enumerate(node))
                 continue
-            if not isinstance(node, dict):
+            if not is_object(node):
                 continue
             self.pointers.setdefault(id(node), pointer)
             if schema:
@@ -104,12 +114,12 @@ class Index:
         node: Any = self.root
         for token in pointer.split("/")[1:]:
             key = unescape(token)
-            if isinstance(node, dict) and key in node:
+            if is_object(node) and key in node:
                 node = node[key]
-            elif isinstance(node, list) and key.isdigit() and int(key) < len(node):
+            elif is_array(node) and key.isdigit() and int(key) < len(node):
                 node = node[int(key)]
             else:
                 raise CatalogueError(f"the schema refers to '#{pointer}', where it has nothing")
-        if not isinstance(node, dict | bool):
-            raise CatalogueError(f"the schema refers to '#{pointer}', which is not a schema")
-        return node
+        if is_object(node) or isinstance(node, bool):
+            return node
+        raise CatalogueError(f"the schema refers to '#{pointer}', which is not a schema")

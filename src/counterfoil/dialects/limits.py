@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.dialects.index import Schema
+from counterfoil.dialects.index import Schema, is_array, is_object
 from counterfoil.dialects.rules import Limit
+
+MAX_CHAIN = 30
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -75,7 +77,7 @@ class _Counting:
         self.properties += len(properties)
         self.optional += sum(1 for name in properties if name not in needed)
         self.characters += sum(len(name) for name in properties)
-        self.unions += "anyOf" in schema or isinstance(schema.get("type"), list)
+        self.unions += "anyOf" in schema or is_array(schema.get("type"))
         literals: list[Any] = schema.get("enum", [])
         self.values += len(literals)
         self.characters += sum(len(each) for each in (*literals, schema.get("const")) if isinstance(each, str))
@@ -85,7 +87,8 @@ class _Counting:
     def depth(self, schema: Schema, seen: frozenset[str]) -> int:
         ref = schema.get("$ref")
         if isinstance(ref, str):
-            if ref in seen or ref == "#":
+            # Recursion ends somewhere, and a chain this long is over any limit.
+            if ref in seen or ref == "#" or len(seen) > MAX_CHAIN:
                 return 0
             if ref not in self._depths:
                 self._depths[ref] = self.depth(self.root["$defs"][_last(ref)], seen | {ref})
@@ -101,5 +104,5 @@ def _last(ref: str) -> str:
 def children(schema: Schema) -> list[Schema]:
     """The subschemas directly in a lowered schema, definitions aside."""
     found = list(schema.get("properties", {}).values())
-    found += [schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)]
+    found += [schema[key] for key in ("items", "additionalProperties") if is_object(schema.get(key))]
     return found + [each for key in ("anyOf", "allOf", "prefixItems") for each in schema.get(key, ())]

@@ -10,18 +10,19 @@ import re
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from counterfoil.dialects import structure
-from counterfoil.dialects.index import Index, Schema, escape, unescape
-from counterfoil.dialects.merge import ANNOTATIONS, IDENTITY, STRUCTURE, annotations, constraints, flatten, reference
+from counterfoil.dialects.index import Index, Schema, escape, is_array, is_object, unescape
+from counterfoil.dialects.merge import ANNOTATIONS, IDENTITY, STRUCTURE, constraints, flatten, reference, remarks
 from counterfoil.dialects.node import MAX_EXPANDED, Emission, Node, reword, too_large
 from counterfoil.dialects.rules import Rules
 from counterfoil.types.error import CatalogueError
 from counterfoil.types.json import canonical
 from counterfoil.types.loss import Carried, Loss
 
-MAX_NESTING = 100
-"""How many subschemas may be lowered within one another: beyond it, definitions chain without end."""
+MAX_NESTING = 60
+"""How many subschemas may be lowered within one another; what is deeper is carried as JSON text."""
 
 MAX_QUOTED = 500
 """Characters of a constraint or a schema quoted in a description."""
@@ -63,18 +64,28 @@ class Lowering:
         self._active: dict[str, int] = {} if wrapped else {"": 0}
         self._left = MAX_EXPANDED
         self._level = 0
+        self._later: dict[str, Schema] = {}
+        """Definitions promised where the walk was already deep."""
+
+    def finish(self) -> None:
+        """Lower the definitions that were put off."""
+        while self._later:
+            name, target = self._later.popitem()
+            self.definitions[name] = self.lower(target)
 
     def loss(self, what: str, carried: Carried) -> Loss:
         """A loss at the place of the walk."""
         return Loss(self.here, what, carried)
 
     def lower(self, schema: Schema | bool, *, root: bool = False) -> Node:
-        """Say one subschema. Raises `CatalogueError` for one that never ends."""
+        """Say one subschema. Raises `CatalogueError` when the whole has become too large."""
         self._left -= 1
-        if self._left < 0 or self._level > MAX_NESTING:
+        if self._left < 0:
             raise CatalogueError(too_large())
         if isinstance(schema, bool):
             return self.untyped({} if schema else {"not": {}})
+        if self._level > MAX_NESTING:
+            return self.text(schema, f"what is nested more than {MAX_NESTING} levels deep")
         outside = self.here, self.origin
         if id(schema) in self.index.pointers:
             self.here, self.origin = self.index.pointers[id(schema)], id(schema)
@@ -92,7 +103,7 @@ class Lowering:
             return kept
         schema = flatten(schema, self.index)
         for union in ("anyOf", "oneOf"):
-            if isinstance(schema.get(union), list):
+            if is_array(schema.get(union)):
                 return self._union(schema, union, root)
         if reference(schema) is not None:
             return self._reference(schema)
@@ -106,9 +117,9 @@ class Lowering:
     def _all_of(self, schema: Schema) -> Node | None:
         """An `allOf` that the dialect takes as it stands: alone, of parts that nothing has to be changed in."""
         members = schema.get("allOf")
-        if not isinstance(members, list) or constraints(schema).keys() != {"allOf"}:
+        if not is_array(members) or constraints(schema).keys() != {"allOf"}:
             return None
-        if any(not isinstance(each, dict) or reference(each) for each in members):
+        if any(not is_object(each) or reference(each) for each in members):
             return None
         nodes = tuple(self.lower(each) for each in members)
         written = [Emission(each, {}) for each in nodes]
@@ -122,14 +133,14 @@ class Lowering:
         rest = constraints(schema)
         branches: list[Any] = rest.pop(key)
         if rest:
-            plain = all(isinstance(each, dict) and not STRUCTURE & each.keys() for each in branches)
+            plain = all(is_object(each) and not STRUCTURE & each.keys() for each in branches)
             if plain:
                 return self._leaf({k: v for k, v in schema.items() if k != key} | {"allOf": [{key: branches}]}, root)
             if "oneOf" in rest or not self.rules.unions:
                 return self.text(schema, f"{key} beside other constraints")
             # What stands beside a union holds in each branch.
             branches = [{"allOf": [rest, each]} for each in branches]
-        return self.union(branches, annotations(schema), key)
+        return self.union(branches, remarks(schema), key)
 
     def union(self, branches: list[Any], notes: Schema, key: str = "anyOf") -> Node:
         """Say a union of subschemas, beside annotations only."""
@@ -173,42 +184,51 @@ class Lowering:
         if node.ref is not None:
             pointer = next((each for each, ref in self._refs.items() if ref == node.ref), "")
             known = self.definitions.get(self._names.get(pointer, ""))
-            return self._may_be_null(pointer) if known is None else self.takes_null(known)
+            return self._may_be_null(self.index.at(pointer), set()) if known is None else self.takes_null(known)
         if node.any_of:
             return any(self.takes_null(each) for each in node.any_of)
         if "const" in words or "enum" in words:
             return None in words.get("enum", [words.get("const")])
         return "type" not in words or "null" in words["type"] or words.get("nullable") is True
 
-    def _may_be_null(self, pointer: str) -> bool:
-        target = self.index.at(pointer)
-        if isinstance(target, bool):
-            return target
-        declared = flatten(target, self.index).get("type", "null")
-        return "null" in declared
+    def _may_be_null(self, schema: Schema | bool, seen: set[int]) -> bool:
+        if isinstance(schema, bool) or id(schema) in seen:
+            return schema is True
+        seen.add(id(schema))
+        flat = flatten(schema, self.index)
+        if (ref := reference(flat)) is not None:
+            return self._may_be_null(self.index.at(self.index.resolve(ref)), seen)
+        if "const" in flat or "enum" in flat:
+            return None in flat.get("enum", [flat.get("const")])
+        for union in ("anyOf", "oneOf"):
+            if is_array(flat.get(union)):
+                return any(self._may_be_null(each, seen) for each in flat[union])
+        return "null" in flat.get("type", "null")
 
     # References
 
     def _reference(self, schema: Schema) -> Node:
         rules = self.rules
         pointer = self.index.resolve(reference(schema) or "")
+        target = self.index.at(pointer)
+        if isinstance(target, bool):
+            return self.lower(target)
         cyclic = pointer in self._active
         loose = rules.refs == "optional" and self.optional > self._active.get(pointer, 0)
         if cyclic and rules.refs != "recursive" and not loose:
-            return self.text(schema, "a definition that contains itself")
-        target = self.index.at(pointer)
-        beside = self.annotate(Node(), annotations(schema), frozenset())
+            return self.text({**target, **remarks(schema)}, "a definition that contains itself")
+        beside = self.annotate(Node(), remarks(schema), frozenset())
         copied = rules.refs == "inline" or (bool(beside.words) and rules.ref_siblings == "inline")
-        if isinstance(target, bool):
-            return self.lower(target)
         if copied and not cyclic:
-            return self._enter(pointer, {**target, **annotations(schema)} if beside.words else target)
+            return self._enter(pointer, {**target, **remarks(schema)} if beside.words else target)
         if pointer == "" and cyclic and "" not in self._names:
             ref = "#"
         else:
             name = self._name(pointer)
             ref = f"#/$defs/{escape(name)}"
-            if name not in self.definitions and not cyclic:
+            if rules.refs == "recursive" and self._level > MAX_NESTING // 2 and name not in self.definitions:
+                self._later[name] = target
+            elif name not in self.definitions and not cyclic:
                 self.definitions[name] = self._enter(pointer, target)
         self._refs[pointer] = ref
         if not beside.words:
@@ -244,7 +264,7 @@ class Lowering:
         if len(kinds) == 1:
             node, said = structure.body(self, kinds[0], schema, root)
             # A list of one type stays a list where lists are taken: what is taken already is not touched.
-            if isinstance(declared, list) and self.rules.type_lists and node.encoding is None:
+            if is_array(declared) and self.rules.type_lists and node.encoding is None:
                 node = reword(node, type=declared)
             return self.annotate(node, schema, said)
         parts = {kind: _of_kind(schema, kind) for kind in kinds}
@@ -263,7 +283,7 @@ class Lowering:
             return self.untyped(schema)
         node, said = structure.body(self, kind, schema, root)
         if self.rules.untyped and node.encoding is None:
-            return self.annotate(reword(node, type=None), schema, said)
+            return self.annotate(reword(node, type=UNSET), schema, said)
         lost = self.loss(f"values of other types than {kind}: the schema names no type", "rewritten")
         return self.annotate(reword(node, lost), schema, said)
 
@@ -278,6 +298,8 @@ class Lowering:
     def text(self, schema: Schema, what: str) -> Node:
         """Carry a value as JSON text in a string: what is left when a dialect has no other way to say it."""
         lines = [schema["description"]] if isinstance(schema.get("description"), str) else []
+        if (ref := reference(schema)) is not None and is_object(target := self.index.at(self.index.resolve(ref))):
+            schema = {**target, **remarks(schema)}  # what it refers to may not be there to be looked up
         asked = constraints(schema)
         lines.append(
             "Write this value as JSON text" + (f", following this JSON Schema: {quote(asked)}" if asked else "")
@@ -301,7 +323,7 @@ class Lowering:
         words: Schema = {}
         notes: list[tuple[str, Any]] = []
         losses: list[Loss] = []
-        for key, value in _spread(schema):
+        for key, value in _spread(schema, said):
             if key in said or key in IDENTITY or key == "description":
                 continue
             if self.takes(key, value):
@@ -334,9 +356,9 @@ def quote(value: Any) -> str:
     return text if len(text) <= MAX_QUOTED else text[:MAX_QUOTED] + "..."
 
 
-def _spread(schema: Schema) -> list[tuple[str, Any]]:
+def _spread(schema: Schema, said: frozenset[str] = frozenset()) -> list[tuple[str, Any]]:
     """The keywords, with what could not be merged out of an `allOf` beside the others."""
-    rest = [each for each in schema.get("allOf", ()) if isinstance(each, dict)]
+    rest = [each for each in schema.get("allOf", ()) if is_object(each) and "allOf" not in said]
     own = [(key, value) for key, value in schema.items() if key != "allOf"]
     return own + [pair for each in rest for pair in _spread(each)]
 
@@ -365,4 +387,4 @@ def _together(kinds: list[str], bodies: list[Node]) -> Node:
 
 
 def _is_null(schema: Any) -> bool:
-    return isinstance(schema, dict) and constraints(schema) in (NULL, {"const": None}, {"enum": [None]})
+    return is_object(schema) and constraints(schema) in (NULL, {"const": None}, {"enum": [None]})

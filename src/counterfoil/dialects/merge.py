@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from counterfoil.dialects.index import Index, Schema
+from counterfoil.dialects.index import Index, Schema, is_array, is_object
+from counterfoil.types.error import CatalogueError
 from counterfoil.types.json import canonical
+
+MAX_CHAIN = 60
 
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment"}
@@ -22,7 +25,7 @@ STRUCTURE = frozenset(
 )
 
 
-def annotations(schema: Schema) -> Schema:
+def remarks(schema: Schema) -> Schema:
     """The part of a schema that constrains nothing."""
     return {key: value for key, value in schema.items() if key in ANNOTATIONS or key.startswith("x-")}
 
@@ -58,8 +61,8 @@ def flatten(schema: Schema, index: Index, seen: frozenset[str] = frozenset()) ->
         members.insert(0, {"$ref": ref})
     if not members:
         return schema
-    notes = annotations(schema)
-    if not own and len(members) == 1 and isinstance(members[0], dict):
+    notes = remarks(schema)
+    if not own and len(members) == 1 and is_object(members[0]):
         return flatten({**members[0], **notes}, index, seen)
     merged = own
     for member in members:
@@ -67,7 +70,7 @@ def flatten(schema: Schema, index: Index, seen: frozenset[str] = frozenset()) ->
     return {**merged, **notes}
 
 
-def _solid(schema: Any, index: Index, seen: frozenset[str]) -> Schema:
+def _solid(schema: Schema | bool, index: Index, seen: frozenset[str]) -> Schema:
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     flat = flatten(schema, index, seen)
@@ -75,9 +78,11 @@ def _solid(schema: Any, index: Index, seen: frozenset[str]) -> Schema:
     if ref is None:
         return flat
     pointer = index.resolve(ref)
+    if len(seen) > MAX_CHAIN:
+        raise CatalogueError(f"more than {MAX_CHAIN} definitions are each part of the next by allOf")
     if pointer in seen:  # a schema that is defined as itself says nothing
-        return annotations(flat)
-    return {**_solid(index.at(pointer), index, seen | {pointer}), **annotations(flat)}
+        return remarks(flat)
+    return {**_solid(index.at(pointer), index, seen | {pointer}), **remarks(flat)}
 
 
 def meet(a: Schema, b: Schema) -> Schema:
@@ -123,7 +128,7 @@ def _properties(a: Schema, b: Schema) -> Schema:
 def _subschemas(a: Any, b: Any) -> Any:
     if a is False or b is False:
         return False
-    if isinstance(a, list) or isinstance(b, list):  # the tuples of older drafts
+    if is_array(a) or is_array(b):  # the tuples of older drafts
         return None
     return {"allOf": [a, b]}
 

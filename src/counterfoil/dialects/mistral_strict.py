@@ -16,4 +16,5 @@ RULES = Rules(
     refs="recursive",
     ref_siblings="wrap",
     tuples="object",
+    typed_enums=False,
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from counterfoil.dialects.index import Schema, escape
-from counterfoil.types.error import CatalogueError
 from counterfoil.types.loss import Loss
 
 MAX_EXPANDED = 20_000
-"""Subschemas in one lowered tool. Beyond it the references were multiplying (a schema bomb), or nobody could read it."""
+"""Subschemas in one lowered tool. Beyond it the references multiply (a schema bomb), or no model could read it."""
 
 Encoding = Literal["json", "values", "dict", "tuple"]
 """How a value is written: as JSON text; one of several as a string; a dict as a list; a tuple as a numbered object."""
@@ -50,22 +50,21 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reword(node: Node, *losses: Loss, **words: Any) -> Node:
-    """The node with other keywords (`None` removes one) and more losses."""
-    merged = {key: value for key, value in {**node.words, **words}.items() if value is not None}
+    """The node with other keywords (`UNSET` removes one; null is a value) and more losses."""
+    merged = {key: value for key, value in {**node.words, **words}.items() if value is not UNSET}
     return msgspec.structs.replace(node, words=merged, losses=node.losses + losses)
 
 
-class Emission:
-    """A node written apart: `schema`, `steps`, `losses`, and the `origins` of unions and definitions by pointer.
+_FIRST = ("type", "title", "description", "const", "enum")
 
-    Raises `CatalogueError` when it expands to more than `MAX_EXPANDED` subschemas.
-    """
+
+class Emission:
+    """A node written apart: `schema`, `steps`, `losses`, and the `origins` of unions by pointer."""
 
     def __init__(self, root: Node, definitions: dict[str, Node]) -> None:
         self.steps: list[Step] = []
         self.origins: dict[str, int] = {}
         self._losses: dict[Loss, None] = {}
-        self._left = MAX_EXPANDED
         self.schema = self._write(root, "")
         if definitions:
             written = {name: self._write(node, f"/$defs/{escape(name)}") for name, node in definitions.items()}
@@ -77,15 +76,14 @@ class Emission:
         return tuple(self._losses)
 
     def _write(self, node: Node, at: str) -> Schema:
-        self._left -= 1
-        if self._left < 0:
-            raise CatalogueError(too_large())
         if node.encoding:
             self.steps.append(Step(at, node.encoding, node.values))
         self._losses.update(dict.fromkeys(node.losses))
         if node.ref is not None:
             return {"$ref": node.ref, **node.words}
-        schema = dict(node.words)
+        # What it is first, then its parts, then what binds them: the order that people write and models read.
+        last = ("required", "additionalProperties")
+        schema = {key: node.words[key] for key in (*_FIRST, *node.words) if key in node.words and key not in last}
         if node.properties is not None:
             schema["properties"] = {
                 name: self._write(child, f"{at}/properties/{escape(name)}") for name, child in node.properties.items()
@@ -106,7 +104,7 @@ class Emission:
             schema["anyOf"] = [self._write(each, f"{at}/anyOf/{i}") for i, each in enumerate(node.any_of)]
         if node.all_of:
             schema["allOf"] = [self._write(each, f"{at}/allOf/{i}") for i, each in enumerate(node.all_of)]
-        return schema
+        return schema | {key: node.words[key] for key in last if key in node.words}
 
 
 def too_large() -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.dialects.index import Schema, escape
+from counterfoil.dialects.index import Schema, escape, is_array, is_object
 from counterfoil.dialects.node import Step
 from counterfoil.dialects.shapes import fits, follow
 from counterfoil.types.json import read_object
@@ -62,9 +62,9 @@ class _Reversal:
 
     def root(self, arguments: dict[str, Any]) -> dict[str, Any]:
         value = self.value(arguments, self.schema, "", "")
-        if "unwrap" in self.steps.get("", {}) and isinstance(value, dict) and list(value) == [WRAPPER]:
+        if "unwrap" in self.steps.get("", {}) and is_object(value) and list(value) == [WRAPPER]:
             value = value[WRAPPER]
-        return value if isinstance(value, dict) else arguments
+        return value if is_object(value) else arguments
 
     def fail(self, where: str, what: str) -> None:
         if self.problem is None:
@@ -80,11 +80,11 @@ class _Reversal:
                 return self.text(value, where)
             if "values" in steps and value in steps["values"].values:
                 return steps["values"].values[value]
-        if isinstance(value, list):
+        if is_array(value):
             return self.array(value, schema, at, where, steps)
         if "anyOf" in schema:
             return self.union(value, schema, at, where)
-        if isinstance(value, dict):
+        if is_object(value):
             result = self.object(value, schema, at, where)
             return self.numbered(value, result, schema) if "tuple" in steps else result
         return value
@@ -115,7 +115,7 @@ class _Reversal:
         for i, each in enumerate(value):
             if i < len(prefix):
                 each = self.value(each, prefix[i], f"{at}/prefixItems/{i}", f"{where}/{i}")
-            elif isinstance(items, dict):
+            elif is_object(items):
                 each = self.value(each, items, f"{at}/items", f"{where}/{i}")
             result.append(each)
         return self.pairs(value, result, where) if "dict" in steps else result
@@ -123,7 +123,7 @@ class _Reversal:
     def pairs(self, raw: list[Any], result: list[Any], where: str) -> Any:
         found: dict[str, Any] = {}
         for each in result:
-            if not isinstance(each, dict) or each.keys() != {"key", "value"} or not isinstance(each["key"], str):
+            if not is_object(each) or each.keys() != {"key", "value"} or not isinstance(each["key"], str):
                 return raw
             if each["key"] in found:
                 self.fail(where, f"the key {each['key']!r} is written twice: write it once")
@@ -139,7 +139,7 @@ class _Reversal:
         for name, each in value.items():
             here = f"{where}/{escape(name)}"
             if name not in properties:
-                result[name] = self.value(each, extra, f"{at}/additionalProperties", here) if extra else each
+                result[name] = self.value(each, extra, f"{at}/additionalProperties", here) if is_object(extra) else each
                 continue
             pointer = f"{at}/properties/{escape(name)}"
             steps = self.steps.get(pointer, {})
@@ -148,13 +148,15 @@ class _Reversal:
             if "kept" in steps and each is None:
                 self.doubts.append(here)
             each = self.value(each, properties[name], pointer, here)
-            if "extras" in steps and isinstance(each, dict):
+            if "extras" in steps and is_object(each):
                 more = each
             else:
                 result[steps["name"].values["name"] if "name" in steps else name] = each
         return self.extras(result, more, schema, at, where)
 
-    def extras(self, result: dict[str, Any], more: dict[str, Any], schema: Schema, at: str, where: str) -> Any:
+    def extras(
+        self, result: dict[str, Any], more: dict[str, Any], schema: Schema, at: str, where: str
+    ) -> dict[str, Any]:
         if not more:
             return result
         names = {self.original(name, at) for name in schema.get("properties", {})}
@@ -170,7 +172,7 @@ class _Reversal:
     def numbered(self, raw: dict[str, Any], result: dict[str, Any], schema: Schema) -> Any:
         size = sum(1 for name in schema["properties"] if name.isdigit())
         rest = result.get("rest", [])
-        if any(str(i) not in result for i in range(size)) or not isinstance(rest, list):
+        if any(str(i) not in result for i in range(size)) or not is_array(rest):
             return raw
         if len(result) != size + ("rest" in result):
             return raw

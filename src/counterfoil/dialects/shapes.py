@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from counterfoil.dialects.index import Schema, escape, unescape
+from counterfoil.dialects.index import Schema, escape, is_array, is_object, unescape
 from counterfoil.types.json import canonical
 
 KINDS = frozenset({"null", "boolean", "number", "string", "array", "object"})
@@ -24,7 +24,7 @@ def kind_of(value: object) -> str:
         return "number"
     if isinstance(value, str):
         return "string"
-    return "array" if isinstance(value, list) else "object"
+    return "array" if is_array(value) else "object"
 
 
 def follow(schema: Schema, root: Schema) -> tuple[Schema, str | None]:
@@ -61,7 +61,8 @@ def literals(schema: Schema) -> frozenset[bytes] | None:
     if "const" in schema:
         return frozenset({_key(schema["const"])})
     if "enum" in schema:
-        return frozenset(_key(each) for each in schema["enum"])
+        listed = [*schema["enum"], None] if schema.get("nullable") else schema["enum"]
+        return frozenset(_key(each) for each in listed)
     return None
 
 
@@ -93,8 +94,8 @@ def _apart(a: Schema, b: Schema, root: Schema) -> bool:
         return True
     first, second = literals(a), literals(b)
     if first is not None and second is not None:
-        return not first & second
-    if shared != {"object"} or "properties" not in a or "properties" not in b:
+        return not (first & second) - {b"null"}
+    if shared != frozenset({"object"}) or "properties" not in a or "properties" not in b:
         return False
     if _lacks(a, b) or _lacks(b, a):
         return True
@@ -124,7 +125,7 @@ def _fits(leaf: Schema, value: Any, root: Schema, closed: bool) -> bool:
     allowed = literals(leaf)
     if allowed is not None:
         return _key(value) in allowed
-    if not isinstance(value, dict) or "properties" not in leaf:
+    if not is_object(value) or "properties" not in leaf:
         return True
     known: dict[str, Schema] = leaf["properties"]
     if any(name not in value for name in leaf.get("required", ())):
@@ -176,7 +177,7 @@ class _Tangle:
             pointer = f"{at}/properties/{escape(name)}"
             live |= self._visit(child, pointer, judge=judge) or pointer in self.changed
         for key in ("items", "additionalProperties"):
-            if isinstance(schema.get(key), dict):
+            if is_object(schema.get(key)):
                 live |= self._visit(schema[key], f"{at}/{key}", judge=judge)
         for key in ("prefixItems", "allOf"):
             for i, child in enumerate(schema.get(key, ())):

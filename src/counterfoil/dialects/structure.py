@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
-from counterfoil.dialects.index import Schema, escape
+from counterfoil.dialects.index import Schema, escape, is_array, is_object
 from counterfoil.dialects.node import Field, Node, reword
 from counterfoil.dialects.shapes import kind_of
 from counterfoil.types.json import canonical
@@ -42,24 +43,31 @@ def obj(walk: Lowering, schema: Schema, root: bool) -> Body:
     properties: dict[str, Any] = dict(schema.get("properties") or {})
     required: list[str] = list(dict.fromkeys(schema.get("required") or ()))
     extras = _extras(schema)
-    said = _KEYS | ({"unevaluatedProperties"} if "additionalProperties" not in schema else frozenset())
+    if extras == {} and rules.dicts == "list":
+        extras = True
+    said = _KEYS if "additionalProperties" in schema else _KEYS | {"unevaluatedProperties"}
     for name in required:
-        properties.setdefault(name, extras if isinstance(extras, dict) else True)
-    if not properties and extras is not False and not (root and extras is None):
+        properties.setdefault(name, extras if is_object(extras) else True)
+    declared = root or "properties" in schema
+    if rules.dicts == "list" and not properties and extras is not False and not (declared and extras is None):
         return _dict(walk, schema, True if extras is None else extras, said)
-    node = _properties(walk, properties, required)
+    # Where properties may not be empty, an object that has none would read as one that has any.
+    hollow = not properties and not root and not rules.empty_properties
+    node = _properties(walk, properties, required, hollow)
     words: Schema = {"type": "object"}
-    if isinstance(extras, dict) or extras is True:
+    if is_object(extras) or extras is True:
         node = _with_extras(walk, node, extras)
+        if rules.closed:
+            words["additionalProperties"] = False
     elif rules.closed or (extras is False and rules.dicts == "schema"):
         words["additionalProperties"] = False
         if extras is None:
             node = reword(node, walk.loss("properties that are not declared", "dropped"))
     elif extras is False:
         node = reword(node, walk.loss("additionalProperties: false", "dropped"))
-    if node.words.get("required") == [] and "required" not in schema:
-        node = reword(node, required=None)
-    if not node.properties and not rules.empty_properties:
+    if node.words.get("required") == [] and "required" not in schema and rules.optional == "keep":
+        node = reword(node, required=UNSET)
+    if not node.properties and not (rules.empty_properties and (rules.closed or "properties" in schema)):
         node = msgspec.structs.replace(node, properties=None)
     return reword(node, **words), said
 
@@ -68,20 +76,14 @@ def _extras(schema: Schema) -> Schema | bool | None:
     """What the keys without a property may hold: a schema, anything, nothing, or (`None`) nobody said."""
     extras = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
     patterns = schema.get("patternProperties")
-    if isinstance(patterns, dict) and patterns:
+    if is_object(patterns) and patterns:
         only = list(patterns.values())
         return only[0] if extras is False and len(only) == 1 else True
-    if extras == {}:
-        return True
-    return extras if isinstance(extras, dict | bool) else None
+    return extras if is_object(extras) or isinstance(extras, bool) else None
 
 
 def _dict(walk: Lowering, schema: Schema, values: Schema | bool, said: frozenset[str]) -> Body:
     """Say an object without properties of its own."""
-    if walk.rules.dicts == "schema":
-        return _with_extras(
-            walk, Node(words={"type": "object"}), values, said_true="additionalProperties" in schema
-        ), said
     if values is True:
         return walk.text(schema, "an object with any keys"), frozenset(schema)
     node = pairs(walk, values)
@@ -97,12 +99,12 @@ def pairs(walk: Lowering, values: Schema | bool) -> Node:
     return Node(words={"type": "array"}, items=entry, encoding="dict")
 
 
-def _with_extras(walk: Lowering, node: Node, values: Schema | bool, *, said_true: bool = True) -> Node:
+def _with_extras(walk: Lowering, node: Node, values: Schema | bool) -> Node:
     """Add the keys that have no property: as `additionalProperties`, or as a property that lists them."""
     rules = walk.rules
     if rules.dicts == "schema":
         if values is True:
-            return reword(node, additionalProperties=True) if said_true else node
+            return reword(node, additionalProperties=True)
         return msgspec.structs.replace(node, extra=walk.lower(values))
     known = node.properties or {}
     name = _fresh("additional_properties", known)
@@ -120,7 +122,7 @@ def _with_extras(walk: Lowering, node: Node, values: Schema | bool, *, said_true
     return msgspec.structs.replace(node, properties={**known, name: child}, fields={**node.fields, name: fields})
 
 
-def _properties(walk: Lowering, properties: dict[str, Any], required: list[str]) -> Node:
+def _properties(walk: Lowering, properties: dict[str, Any], required: list[str], hollow: bool) -> Node:
     """Say the declared properties: their names, and which may be absent."""
     rules = walk.rules
     children: dict[str, Node] = {}
@@ -157,7 +159,7 @@ def _properties(walk: Lowering, properties: dict[str, Any], required: list[str])
     given = [names[each] for each in required if each in names]
     if rules.optional == "nullable" and set(given) != set(children):
         given = list(children)
-    if rules.needs_required and children and not given:
+    if hollow or (rules.needs_required and children and not given):
         filler = _fresh("present", children)
         children[filler] = Node(words={"type": "string", "enum": ["yes"], "description": "Always yes."})
         fields[filler] = {"filler": ""}
@@ -186,33 +188,33 @@ def _fresh(name: str, taken: dict[str, Any]) -> str:
 def array(walk: Lowering, schema: Schema) -> Body:
     """Say an array: of one kind of item, or a tuple."""
     rules = walk.rules
-    items = schema.get("items", True)
+    items: Any = schema.get("items", True)
     said = frozenset({"type", "items"})
-    if schema.get("prefixItems") or (isinstance(items, list) and items):
+    if schema.get("prefixItems") or (is_array(schema.get("items")) and items):
         return _tuple(walk, schema)
     if items is False:
         return Node(words={"type": "array"}, items=walk.lower(True)), frozenset({"type"})
-    if items is True or (items in ({}, []) and not rules.untyped):
+    if items is True or items == [] or (items == {} and not rules.untyped):
         if rules.untyped_arrays:
             return Node(words={"type": "array"}), said
-        items = True
+        return Node(words={"type": "array"}, items=walk.lower(True)), said
     return Node(words={"type": "array"}, items=walk.lower(items)), said
 
 
 def _tuple(walk: Lowering, schema: Schema) -> Body:
-    older = isinstance(schema.get("items"), list)
+    older = is_array(schema.get("items"))
     prefix: list[Any] = schema["items"] if older else schema["prefixItems"]
     rest = schema.get("additionalItems" if older else "items", True)
     said = frozenset({"type", "items", "prefixItems", "additionalItems"})
     least, most = schema.get("minItems", 0), schema.get("maxItems")
     ends = rest is False or (isinstance(most, int) and most <= len(prefix))
     opened = (rest is True or rest == {}) and not ends
-    losses = (walk.loss("more items than the tuple names", "dropped"),) if opened else ()
+    losses: tuple[Loss, ...] = (walk.loss("more items than the tuple names", "dropped"),) if opened else ()
     tail: Any = None if ends or opened else rest
     if walk.rules.tuples == "prefix":
         return _prefix(walk, schema, prefix, None if ends else rest, said)
     if walk.rules.tuples == "union":
-        node = _items_union(walk, schema, prefix if tail is None else [*prefix, tail], None if tail is None else 0)
+        node = _items_union(walk, schema, prefix if tail is None else [*prefix, tail], ends=tail is None)
         return reword(node, *losses), said
     if least < len(prefix):
         return walk.text(schema, "a tuple that may be cut short"), frozenset(schema)
@@ -232,18 +234,18 @@ def _prefix(walk: Lowering, schema: Schema, prefix: list[Any], rest: Any, said: 
     if rest is None:
         most = min(schema.get("maxItems", len(prefix)), len(prefix))
         return reword(node, maxItems=most), said | {"maxItems"}
-    if isinstance(rest, dict):
+    if is_object(rest):
         node = msgspec.structs.replace(node, items=walk.lower(rest))
     return node, said
 
 
-def _items_union(walk: Lowering, schema: Schema, options: list[Any], most: int | None) -> Node:
+def _items_union(walk: Lowering, schema: Schema, options: list[Any], *, ends: bool) -> Node:
     """An array of whatever the tuple holds, as long as the tuple."""
     distinct = list({canonical(each): each for each in options}.values())
     items = walk.lower(distinct[0]) if len(distinct) == 1 else walk.union(distinct, {})
     lost = walk.loss("which item of the tuple is of which type", "rewritten")
     node = Node(words={"type": "array"}, items=msgspec.structs.replace(items, origin=walk.origin), losses=(lost,))
-    if most is None:
+    if ends:
         return reword(node, maxItems=min(schema.get("maxItems", len(options)), len(options)))
     return node
 
@@ -257,7 +259,7 @@ def literal(walk: Lowering, schema: Schema) -> Node:
     single = "const" in schema
     values: list[Any] = [schema["const"]] if single else list(schema["enum"])
     declared = schema.get("type")
-    types = [declared] if isinstance(declared, str) else list(declared or ())
+    types: list[str] = [declared] if isinstance(declared, str) else list(declared or ())
     values = [each for each in values if not types or _is_of(each, types)]
     said = frozenset({"const", "enum", "type"})
     if not values:

@@ -83,9 +83,10 @@ INTERRUPTED = "This call was interrupted: there is no result."
 def repair(messages: Iterable[Message]) -> tuple[list[Message], list[str]]:
     """Pair calls and results: after a message that calls comes one `tool` message, one result per call, in order.
 
-    A call without a result gets one that says so; a result without a call, and a second one for the same call, are
-    dropped; calls with a blank or repeated id get ids of ours (`h1`, `h2`, ...; the model's is kept as `provider_id`).
-    Returns the messages and one sentence per change; a well-formed history comes back equal, with no sentence.
+    A call without a result gets one that says so; a result without a call, a second one for the same call, and a call
+    in a message that is not the model's are dropped; calls with a blank or repeated id get ids of ours (`h1`, `h2`,
+    ...; the model's is kept as `provider_id`). Returns the messages and one sentence per change; a well-formed history
+    comes back equal, with no sentence.
     """
     repairing = Repair()
     repairing.add(list(messages))
@@ -112,14 +113,16 @@ class Repair:
                     following.append(messages[index])
                     index += 1
                 self._turn(message, following)
-            elif message.results:
-                self._without(message, f"dropped {len(message.results)} result(s) that answer no call")
+            elif message.results or message.calls:
+                if message.results:
+                    self.notes.append(f"dropped {len(message.results)} result(s) that answer no call")
+                self._rest(message)
             else:
                 self.out.append(message)
 
     def _turn(self, message: Message, following: list[Message]) -> None:
         calls = [block for block in message.blocks if isinstance(block, ToolCall)]
-        results = [result for each in following for result in each.results]
+        results = [result for each in (message, *following) for result in each.results]
         renamed = self._ids(calls)
         self.out.append(self._with_calls(message, renamed))
         # Results pair by id; among equal ids, by order.
@@ -153,9 +156,7 @@ class Repair:
             self.notes.append("put results into the order of their calls, in one message")
         self.out.append(Message("tool", ordered))
         for each in following:
-            rest = tuple(block for block in each.blocks if not isinstance(block, ToolResult))
-            if rest:
-                self.out.append(Message("user", rest, each.name, each.ext))
+            self._rest(each)
 
     def _ids(self, calls: list[ToolCall]) -> list[ToolCall]:
         renamed: list[ToolCall] = []
@@ -174,16 +175,21 @@ class Repair:
 
     @staticmethod
     def _with_calls(message: Message, renamed: list[ToolCall]) -> Message:
-        if all(a is b for a, b in zip(message.calls, renamed, strict=True)):
+        if all(a is b for a, b in zip(message.calls, renamed, strict=True)) and not message.results:
             return message
         replacements = iter(renamed)
         blocks: tuple[Block, ...] = tuple(
-            next(replacements) if isinstance(block, ToolCall) else block for block in message.blocks
+            next(replacements) if isinstance(block, ToolCall) else block
+            for block in message.blocks
+            if not isinstance(block, ToolResult)
         )
         return msgspec.structs.replace(message, blocks=blocks)
 
-    def _without(self, message: Message, note: str) -> None:
-        self.notes.append(note)
-        rest = tuple(block for block in message.blocks if not isinstance(block, ToolResult))
+    def _rest(self, message: Message) -> None:
+        """Keep what a message says beside results, and beside calls that no model made."""
+        if message.calls:
+            self.notes.append(f"dropped {len(message.calls)} call(s) in a message of the {message.role}")
+        rest = tuple(block for block in message.blocks if not isinstance(block, ToolResult | ToolCall))
         if rest:
-            self.out.append(Message("user", rest, message.name, message.ext))
+            role = "user" if message.role == "tool" else message.role
+            self.out.append(Message(role, rest, message.name, message.ext))

@@ -44,6 +44,17 @@ def is_array(value: object) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def own(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Copy an object with all that is in it, so that whoever gets it may change it."""
+    return {name: _own(value) if type(value) in (dict, list) else value for name, value in arguments.items()}
+
+
+def _own(value: Any) -> Any:
+    if is_object(value):
+        return own(value)
+    return [_own(each) for each in value] if is_array(value) else value
+
+
 class _Refused(ValueError):
     pass
 
