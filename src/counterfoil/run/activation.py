@@ -149,13 +149,16 @@ class Activation:
             await self.log.release(self._status)
             return
         with anyio.CancelScope(shield=True):
-            if issubclass(kind, anyio.get_cancelled_exc_class()):
-                await self._interrupted()
-            await self.log.release(self._status)
+            try:
+                if issubclass(kind, anyio.get_cancelled_exc_class()):
+                    await self._interrupted()
+            finally:
+                await self.log.release(self.status(self.state))
 
     async def run(self) -> None:
         """Do the work."""
         async with self:
+            await self._take_over()
             while (step := await self._next()) is not None:
                 if isinstance(step, AskModel):
                     await self._ask(step)
@@ -171,6 +174,7 @@ class Activation:
         entries = self.state.entries
         told = len(entries)
         async with self:
+            await self._take_over()
             while (step := await self._next()) is not None:
                 if isinstance(step, AskModel):
                     async with closing(self._hear(step)) as events:
@@ -323,7 +327,7 @@ class Activation:
             return unknown_tool(asked, [spec.name for spec in self.specs])
         if call.arguments is None:
             return not_parsed(asked)
-        doubtful = call.identity in state.doubts
+        doubtful = bool(state.doubts) and state.doubtful(call.identity)
         attempt = Attempt(
             asked, tool, self.session, self.run_id, call.arguments, call.identity, state.past, now, doubtful=doubtful
         )
@@ -390,6 +394,11 @@ class Activation:
                 await self.commit(Doubted(call.call.id, "it was cancelled while it was running"))
 
     # -- what comes from outside
+
+    async def _take_over(self) -> None:
+        """Hear what came while nobody worked on the run before anything of it is done: it may have been cancelled."""
+        if self.state.open:
+            await self._take_up_inbox()
 
     async def _take_up_inbox(self) -> bool:
         """Turn what people sent into entries. Says whether anything changed."""

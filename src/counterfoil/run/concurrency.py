@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterable
 from contextlib import asynccontextmanager
 from types import coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
 
@@ -23,7 +23,7 @@ Job = Callable[[OnWait], Coroutine[Any, Any, None]]
 
 
 @asynccontextmanager
-async def closing(events: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+async def closing(events: AsyncIterator[T]) -> AsyncGenerator[AsyncIterator[T], None]:
     """Close a generator with its consumer, not when it is collected: a socket may hang on it."""
     try:
         yield events

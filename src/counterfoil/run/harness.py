@@ -130,7 +130,11 @@ class Harness:
         log = await self.journal.create(run_id or secrets.token_hex(16), session.requester)
         state = State()
         message, notes = admit(Reply(Message("assistant", (call,))), 1)
-        _write(log, state, Opened(session, self.catalogue.digest, outside=True), Said(message, notes=notes))
+        try:
+            _write(log, state, Opened(session, self.catalogue.digest, outside=True), Said(message, notes=notes))
+        except BaseException:
+            await log.release("ready")
+            raise
         run = await _drain(Activation(self, log, state, watch=watch, answer_tool=None), None)
         if run.confirmations:
             return run.confirmations[0]

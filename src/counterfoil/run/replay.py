@@ -6,7 +6,9 @@ effect happens; what people and crashes did is put where it stood. Time is not r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import anyio.lowlevel
@@ -103,6 +105,10 @@ class _Replaying:
         self.run_id = run_id
         self.journal = MemoryJournal()
         self.inputs = list(_inputs(entries))
+        outside = {id(each) for each in self.inputs if recorded_turn(each) is None}
+        self._joined = {id(entry) for before, entry in pairwise(entries) if {id(before), id(entry)} <= outside}
+        self._stops = _before_stops(entries, outside)
+        self._seen: Counter[tuple[str, str]] = Counter()
         self.outcomes = _outcomes(entries)
         self.model = _Paced(entries, self)
         stand_ins = Catalogue(self._stand_in(tool) for tool in catalogue)
@@ -130,14 +136,17 @@ class _Replaying:
             self.notes.append(f"{self.model.left} recorded replies were not asked for: the run stops earlier today")
 
     def _outside(self) -> list[Entry]:
-        """Take the inputs up to the next thing that the model did."""
-        count = next((i for i, each in enumerate(self.inputs) if recorded_turn(each) is not None), len(self.inputs))
-        batch, self.inputs = self.inputs[:count], self.inputs[count:]
+        """Take the inputs that came before the harness or the model did anything more."""
+        batch: list[Entry] = []
+        while (
+            self.inputs and recorded_turn(self.inputs[0]) is None and (not batch or id(self.inputs[0]) in self._joined)
+        ):
+            batch.append(_timeless(self.inputs.pop(0)))
         return batch
 
     async def _resume(self) -> None:
         try:
-            await self.harness.resume(self.run_id)
+            await self.harness.resume(self.run_id, watch=self._watch)
         except (_Pause, _Cut):
             pass
         except BaseExceptionGroup as group:
@@ -145,6 +154,14 @@ class _Replaying:
             _, rest = group.split((_Pause, _Cut))
             if rest is not None:
                 raise
+
+    def _watch(self, event: object) -> None:
+        """Stop where the run was stopped from outside: when all is written that was written by then."""
+        if not isinstance(event, Entry):
+            return
+        self._seen[_key(event)] += 1
+        if self.inputs and (before := self._stops.get(id(self.inputs[0]))) is not None and before <= self._seen:
+            raise _Pause
 
     async def _inject(self, batch: list[Entry]) -> None:
         state = State(self.entries)
@@ -226,6 +243,31 @@ def _inputs(entries: Sequence[Entry]) -> Iterator[Entry]:
                 yield entry
             case _:
                 pass
+
+
+def _before_stops(entries: Sequence[Entry], outside: set[int]) -> dict[int, Counter[tuple[str, str]]]:
+    """Per stop from outside: what the harness itself had written by then."""
+    found: dict[int, Counter[tuple[str, str]]] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for entry in entries:
+        if id(entry) not in outside:
+            seen[_key(entry)] += 1
+        elif isinstance(entry, Ended):
+            found[id(entry)] = seen.copy()
+    return found
+
+
+def _key(entry: Entry) -> tuple[str, str]:
+    call_id: str = entry.result.call_id if isinstance(entry, Finished) else getattr(entry, "call_id", "")
+    return type(entry).__name__, call_id
+
+
+def _timeless(entry: Entry) -> Entry:
+    """A session without a limit of time: when it ran out is in the record."""
+    if not isinstance(entry, Opened):
+        return entry
+    budget = msgspec.structs.replace(entry.session.budget, seconds=None)
+    return msgspec.structs.replace(entry, session=msgspec.structs.replace(entry.session, budget=budget))
 
 
 def _outcomes(entries: Sequence[Entry]) -> dict[str, list[Finished | None]]:

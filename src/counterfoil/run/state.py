@@ -23,6 +23,7 @@ from counterfoil.types.entry import (
     Settled,
     Started,
 )
+from counterfoil.types.history import Growing
 from counterfoil.types.json import canonical
 from counterfoil.types.message import Code, Message, Text, ToolCall, ToolResult
 from counterfoil.types.outcome import Outcome
@@ -82,7 +83,7 @@ class State:
         self.output: Output | None = None
         self.answer: dict[str, Any] | None = None
         """The structured answer, once given."""
-        self.messages: list[Message] = []
+        self.messages: list[Message] = Growing()
         self.turn = 0
         self.past = Past()
         self.calls: dict[str, Call] = {}
@@ -95,7 +96,8 @@ class State:
         """How often the requester spoke."""
         self.exchange = 0
         """How many calls there were when the requester last spoke."""
-        self.doubts: set[tuple[str, bytes]] = set()
+        self.doubts: dict[str, tuple[tuple[str, bytes], ...]] = {}
+        """Of which calls nobody knows whether they took effect, and what they ask for: as asked, and as run."""
         self.ended: Outcome | None = None
         self.last_words = False
         """Whether the model has been asked once more after a ceiling."""
@@ -109,6 +111,9 @@ class State:
 
     def _opened(self, entry: Opened) -> None:
         self.session, self.outside, self.output = entry.session, entry.outside, entry.output
+        for call in self.open:  # opened again, with other permissions: what was allowed is judged again
+            if call.started is None and isinstance(call.verdict, Allowed):
+                self._unjudge(call)
 
     def _loaded(self, entry: Loaded) -> None:
         self.messages.extend(entry.messages)
@@ -194,7 +199,7 @@ class State:
         call = self.calls[result.call_id]
         if call.doubt is not None:
             call.doubt = None
-            self.doubts.discard(call.identity)
+            self.doubts.pop(entry.result.call_id, None)
         if self.output is not None and call.call.name == self.output.name and not result.is_error:
             self.answer = call.arguments
         self._result(call, result)
@@ -202,21 +207,29 @@ class State:
     def _doubted(self, entry: Doubted) -> None:
         call = self.calls[entry.call_id]
         call.doubt = entry.reason
-        self.doubts.add(call.identity)
+        self._doubt(call)
+
+    def _doubt(self, call: Call) -> None:
+        name, arguments = call.call.name, call.arguments or {}
+        self.doubts[call.call.id] = (call.identity, (name, canonical(arguments)))
+
+    def doubtful(self, identity: tuple[str, bytes]) -> bool:
+        """Whether a call in doubt asks for the same thing."""
+        return any(identity in each for each in self.doubts.values())
 
     def _settled(self, entry: Settled) -> None:
         call = self.calls[entry.call_id]
         call.doubt = None
         if entry.how == "retry":
-            self.doubts.discard(call.identity)
+            self.doubts.pop(entry.call_id, None)
             call.started = None
             self._unjudge(call)
         elif entry.how == "happened":
-            self.doubts.discard(call.identity)
+            self.doubts.pop(entry.call_id, None)
             happened = Text(f"{entry.by} found that this call did take effect.")
             self._result(call, entry.result or ToolResult(call.call.id, (happened,), name=call.call.name))
         else:
-            # The identity stays in `doubts`: the model may not simply ask for the same again.
+            # The call stays in `doubts`: the model may not simply ask for the same again.
             message = "It is not known whether this took effect. A person has been told. Do not repeat it."
             self._result(call, _refusal(call, "in_doubt", message))
 
@@ -224,8 +237,8 @@ class State:
         self.ended = entry.outcome
         code: Code
         for call in [call for call in self.open if call.result is None]:
-            if call.started is not None and call.started.effect in ("write", "irreversible"):
-                self.doubts.add(call.identity)
+            if call.started is not None and call.started.effect != "read":
+                self._doubt(call)
                 code, message = (
                     "in_doubt",
                     "It was running when the run was stopped: whether it took effect is not known.",

@@ -45,16 +45,17 @@ def walk(records: Sequence[Record]) -> list[str]:
 def _follows(state: State, entry: Entry) -> str | None:
     if not state.entries:
         return None if isinstance(entry, Opened) else "is not the beginning of a run"
-    step = next_step(state) if state.session is not None else None
     match entry:
         case Said(message) if message.role == "assistant" and not state.outside:
-            return None if isinstance(step, AskModel) else "is a reply where no model was to be asked"
+            begun = state.session is not None and bool(state.messages)
+            asked = begun and isinstance(next_step(state), AskModel)
+            return None if asked else "is a reply where no model was to be asked"
         case Said(message) if message.name == NUDGER:
-            return None if isinstance(step, Nudge) else "reminds the model where there was no reason to"
+            return None if isinstance(next_step(state), Nudge) else "reminds the model where there was no reason to"
         case Said() | Loaded():
             return "is a message while calls are open" if state.open else None
         case Ended(outcome) if outcome.kind == "limit" and outcome.which != "seconds":
-            return None if isinstance(step, Stop) else "stops at a ceiling that was not reached"
+            return None if isinstance(next_step(state), Stop) else "stops at a ceiling that was not reached"
         case Finished(result):
             return _of_call(state.calls.get(result.call_id), entry)
         case Judged(call_id) | Started(call_id) | Doubted(call_id) | Answered(call_id) | Settled(call_id):

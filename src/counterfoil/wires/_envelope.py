@@ -5,7 +5,6 @@ Errors and attachments of results go into texts between marks, free-text tools a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from typing import Any
 
@@ -23,7 +22,8 @@ _CUSTOM_KEY = "input"
 
 ATTACHED = "[the attachments of the tool results above]"
 """The first text of the user message that carries what results on a text-only wire cannot."""
-_ATTACHMENT = re.compile(r"\[attachment: (\S+), in the next user message\]")
+ATTACHMENT = "[an attachment, in the next user message]"
+"""The text that stands for such an attachment in its result."""
 
 
 def seal(texts: list[str], is_error: bool) -> list[str]:
@@ -57,16 +57,6 @@ def unseal(texts: list[str]) -> tuple[list[str], bool]:
         if inner[0].startswith((_ERROR[0], _PLAIN[0])):
             return inner, False
     return texts, False
-
-
-def attachment(media: Media) -> str:
-    """The text that stands for an attachment which is in the next user message."""
-    return f"[attachment: {media.media_type}, in the next user message]"
-
-
-def is_attachment(text: str) -> bool:
-    """Whether a text stands for an attachment."""
-    return _ATTACHMENT.fullmatch(text) is not None
 
 
 def placeholder(media: Media) -> str:

@@ -11,7 +11,7 @@ import struct
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ HeaderValue = bool | int | bytes | str | datetime | uuid.UUID
 MAX_FRAME = 24 * 1024 * 1024
 """Longer frames are refused before they are buffered; the format's own limit is 16 MiB and 128 KiB of headers."""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PRELUDE = struct.Struct("!III")
 _CRC = struct.Struct("!I")
 _FIXED = {2: struct.Struct("!b"), 3: struct.Struct("!h"), 4: struct.Struct("!i"), 5: struct.Struct("!q")}
@@ -83,7 +84,7 @@ def _decode(frame: bytes) -> Frame:
     end = _PRELUDE.size + struct.unpack_from("!I", frame, 4)[0]
     try:
         headers = dict(_read_headers(frame[_PRELUDE.size : end]))
-    except (struct.error, IndexError, UnicodeDecodeError, ValueError) as error:
+    except (struct.error, IndexError, ValueError, OverflowError) as error:
         raise WireError(f"an event stream frame has broken headers: {error}") from None
     return Frame(headers, frame[end:-4])
 
@@ -109,7 +110,7 @@ def _read_headers(data: bytes) -> Iterator[tuple[str, HeaderValue]]:
             value = raw if kind == 6 else raw.decode()
             at += 2 + length
         elif kind == 8:
-            value = datetime.fromtimestamp(struct.unpack_from("!q", data, at)[0] / 1000, UTC)
+            value = _EPOCH + timedelta(milliseconds=struct.unpack_from("!q", data, at)[0])
             at += 8
         elif kind == 9:
             value = uuid.UUID(bytes=data[at : at + 16])
@@ -131,7 +132,7 @@ def _write_header(name: str, value: HeaderValue) -> bytes:
         case bytes():
             return head + b"\x06" + struct.pack("!H", len(value)) + value
         case datetime():
-            return head + b"\x08" + struct.pack("!q", round(value.timestamp() * 1000))
+            return head + b"\x08" + struct.pack("!q", (value - _EPOCH) // timedelta(milliseconds=1))
         case uuid.UUID():
             return head + b"\x09" + value.bytes
 

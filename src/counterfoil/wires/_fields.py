@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, TypeGuard, TypeVar, cast, overload
 
 from counterfoil.types.error import WireError
@@ -40,6 +40,28 @@ def maybe(body: Mapping[str, Any], key: str, kind: type[Any], where: str) -> Any
     if value is not None and not isinstance(value, kind):
         raise WireError(f"{where}/{key}: expected {_WORDS[kind]}, found {_found(value)}")
     return value
+
+
+def sub(body: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The object inside an object; an empty one if it is absent or null."""
+    value: Any = body.get(key)
+    return value or {}
+
+
+def items(body: Mapping[str, Any], key: str) -> list[Any]:
+    """The array inside an object; an empty one if it is absent or null."""
+    value: Any = body.get(key)
+    return value or []
+
+
+def as_object(value: Any) -> dict[str, Any] | None:
+    """The value, if it is an object."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def as_array(value: Any) -> list[Any] | None:
+    """The value, if it is an array."""
+    return value if _is_array(value) else None
 
 
 def an_object(value: Any, where: str) -> dict[str, Any]:
@@ -95,6 +117,11 @@ def says_nothing(value: Any) -> bool:
     return value is None or value is False or value in ("", [], {})
 
 
+def nulls(body: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Those of the fields that are there, and null."""
+    return {key: None for key in keys if key in body and body[key] is None}
+
+
 def fill(out: dict[str, Any], slot: Mapping[str, Any]) -> dict[str, Any]:
     """Add what an `ext` slot holds to a body. It never replaces what we have to say; `$...` are notes, not fields."""
     for key, value in slot.items():
@@ -118,14 +145,6 @@ def text64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def bytes64(text: str, where: str) -> bytes:
-    """Base64 text as bytes. Raises `WireError` saying where it is not base64."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise WireError(f"{where}: not base64") from None
-
-
 def exact64(text: str) -> bytes | None:
     """Base64 text as bytes, if writing them gives the very text again."""
     try:
@@ -138,8 +157,7 @@ def exact64(text: str) -> bytes | None:
 def _found(value: Any) -> str:
     if value is None:
         return "nothing"
-    kind: type[Any] = type(value)
-    return _WORDS.get(kind, kind.__name__)
+    return next((word for kind, word in _WORDS.items() if isinstance(value, kind)), "something else")
 
 
 def said(slot: Ext, wire: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from counterfoil.types.history import History, Repair
-from counterfoil.types.message import Ext, Message, ToolCall
+from counterfoil.types.message import Ext, Message, ToolCall, ToolResult
 from counterfoil.wires._envelope import is_wrapped, wrap_arguments
 from counterfoil.wires._fields import says_nothing
 from counterfoil.wires._ids import Ids, Names
@@ -59,9 +59,21 @@ class Scribe(Losses):
         self.custom = custom
         self.out: list[Body] = []
         self.count = 0
+        self.reasoning: str | None = None
+        """The field in which this host wants all reasoning, where the wire itself has none."""
         self.held = 0
         """How many of the last bodies the next turn may still add to, where roles must alternate."""
         self._repair = Repair()
+        self._tools: dict[str, str] = {}
+
+    def call_id(self, call: ToolCall) -> str:
+        """The wire's id of a call that is new in the history."""
+        self._tools[call.id] = call.name
+        return self.id.add(call.id, call.provider_id)
+
+    def tool_of(self, result: ToolResult) -> str:
+        """The wire's name of the tool that a result is of."""
+        return self.name(self._tools.get(result.call_id) or result.name or "")
 
     def arguments(self, call: ToolCall, path: str) -> dict[str, Any]:
         """The arguments of a call, for a wire whose arguments are objects."""
@@ -160,8 +172,11 @@ def _go_on(
     memo[basis[0]] = kept
     if not closed:
         return None
-    whole = bytes(text) + b",".join([msgspec.json.encode(body) for body in scribe.out])
-    return scribe, msgspec.Raw((whole[:-1] if whole.endswith(b",") else whole) + b"]")
+    tail = b",".join([msgspec.json.encode(body) for body in scribe.out])
+    # One copy and no more: the text is as long as the history.
+    with memoryview(text) as whole:
+        head = whole if tail or len(text) == 1 else whole[:-1]
+        return scribe, msgspec.Raw(b"".join((head, tail, b"]")))
 
 
 def turn_end(messages: Sequence[Message], start: int) -> tuple[int, bool]:

@@ -17,6 +17,6 @@ def derive(words: Mapping[str, Stop], raw: str | None, calls: bool) -> Stop:
 
 def word(words: Mapping[str, Stop], stop: Stop, raw: str | None) -> str:
     """The provider's word: the one that was read, if it is of this wire and still true; else the first that fits."""
-    if raw in words and (words[raw] == stop or stop in ("tool_calls", "other")):
+    if raw is not None and raw in words and (words[raw] == stop or stop in ("tool_calls", "other")):
         return raw
     return next((word for word, ours in words.items() if ours == stop), next(iter(words)))

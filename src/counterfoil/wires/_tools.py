@@ -21,12 +21,21 @@ def custom_names(request: Request) -> frozenset[str]:
     return frozenset([tool.name for tool in request.tools if tool.kind == "custom"])
 
 
-def lowered(losses: Losses, request: Request, *, subset: bool) -> Iterator[tuple[str, ToolSpec]]:
-    """The tools as JSON tools, each with its JSON pointer. `subset`: the wire can choose among all of them."""
-    names = None if subset or request.tool_choice.mode == "none" else request.tool_choice.names
+def lowered(
+    losses: Losses, request: Request, *, subset: bool = False, single: bool = False
+) -> Iterator[tuple[str, ToolSpec]]:
+    """The tools as JSON tools, each with its JSON pointer.
+
+    Where the wire cannot choose among a subset, only that subset is sent. `subset`: it can; `single`: it cannot even
+    name one tool.
+    """
+    chosen = request.tool_choice
+    names = None if subset or chosen.mode == "none" else chosen.names
+    if names is not None and chosen.mode == "any" and len(names) == 1 and not single:
+        names = None
     for index, tool in enumerate(request.tools):
         path = f"/tools/{index}"
-        if names is not None and len(request.tool_choice.names or ()) != 1 and tool.name not in names:
+        if names is not None and tool.name not in names:
             losses.lose(path, "a tool outside of the allowed subset", "dropped")
             continue
         if tool.kind == "custom":

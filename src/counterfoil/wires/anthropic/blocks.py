@@ -19,7 +19,7 @@ LIST = "$list"
 
 def slot(block: Any) -> dict[str, Any]:
     """What the block's `ext` holds of this wire's."""
-    held: dict[str, Any] = block.ext.get(NAME) or {}
+    held: dict[str, Any] = fields.sub(block.ext, NAME)
     return held
 
 
@@ -95,24 +95,23 @@ def _read_part(body: Body, where: str) -> Text | Media | Opaque:
 
 
 def _read_media(body: Body) -> Media | None:
-    source = body.get("source")
-    if not isinstance(source, dict):
-        return None
+    source = fields.as_object(body.get("source")) or {}
     extra = _ext(body, ("type", "source"), ("title",))
     name = body.get("title") or None
     image = body["type"] == "image"
     match source:
-        case {"type": "base64", "media_type": str(kind), "data": str(text)} if len(source) == 3:
+        case {"type": "base64", "media_type": str(kind), "data": str(text), **others}:
             data = fields.exact64(text)
-            return Media(kind, data, name=name, ext=extra) if data is not None else None
-        case {"type": "text", "media_type": "text/plain", "data": str(text)} if len(source) == 3:
-            return Media("text/plain", text.encode("utf-8", "surrogatepass"), name=name, ext=extra)
-        case {"type": "url", "url": str(url)} if len(source) == 2:
-            return Media("image/*" if image else "application/pdf", url=url, name=name, ext=extra)
-        case {"type": "file", "file_id": str(file_id)} if len(source) == 2:
-            return Media("image/*" if image else "application/*", file_id=file_id, name=name, ext=extra)
+            media = Media(kind, data, name=name, ext=extra) if data is not None else None
+        case {"type": "text", "media_type": "text/plain", "data": str(text), **others}:
+            media = Media("text/plain", text.encode("utf-8", "surrogatepass"), name=name, ext=extra)
+        case {"type": "url", "url": str(url), **others}:
+            media = Media("image/*" if image else "application/pdf", url=url, name=name, ext=extra)
+        case {"type": "file", "file_id": str(file_id), **others}:
+            media = Media("image/*" if image else "application/*", file_id=file_id, name=name, ext=extra)
         case _:
             return None
+    return None if others else media
 
 
 def is_plain(blocks: tuple[Block, ...]) -> bool:
@@ -152,7 +151,7 @@ def write_block(scribe: Scribe, block: Block, path: str) -> Body | None:
             return fields.fill(
                 {
                     "type": "tool_use",
-                    "id": scribe.id.add(block.id, block.provider_id),
+                    "id": scribe.call_id(block),
                     "name": scribe.name(block.name),
                     "input": scribe.arguments(block, path),
                 },

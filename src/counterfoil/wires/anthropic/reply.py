@@ -8,6 +8,7 @@ from counterfoil.types.error import ModelError
 from counterfoil.types.message import Block, Message, ToolCall
 from counterfoil.types.request import Reply, Stop, Usage
 from counterfoil.wires import _fields as fields
+from counterfoil.wires._guard import guarded
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import UNFINISHED, cut
 from counterfoil.wires._stops import derive, word
@@ -39,7 +40,7 @@ def read_usage(body: dict[str, Any] | None) -> Usage | None:
     if body is None:
         return None
     cached, written = (body.get(key) or 0 for key in _COUNTED_APART)
-    thinking = (body.get("output_tokens_details") or {}).get("thinking_tokens") or 0
+    thinking = fields.sub(body, "output_tokens_details").get("thinking_tokens") or 0
     kept = {key: value for key, value in body.items() if key not in (*_COUNTED, *_COUNTED_APART) or value is None}
     kept |= {key: 0 for key in _COUNTED_APART if body.get(key) == 0}
     return Usage(
@@ -59,7 +60,7 @@ def write_usage(usage: Usage | None) -> Body:
     apart = usage.cached_tokens, usage.cache_write_tokens
     body: Body = {"input_tokens": usage.input_tokens - sum(apart), "output_tokens": usage.output_tokens}
     body |= {key: value for key, value in zip(_COUNTED_APART, apart, strict=True) if value}
-    fields.fill(body, usage.ext.get(NAME) or {})
+    fields.fill(body, fields.sub(usage.ext, NAME))
     if usage.reasoning_tokens:
         body.setdefault("output_tokens_details", {"thinking_tokens": usage.reasoning_tokens})
     return body
@@ -68,10 +69,11 @@ def write_usage(usage: Usage | None) -> Body:
 def refuse_error(body: Body) -> None:
     """Raise what the host reports instead of a reply."""
     if body.get("type") == "error":
-        error = body.get("error") or {}
+        error = fields.sub(body, "error")
         raise ModelError(f"the host reports {error.get('type', 'an error')}: {error.get('message', '')}".rstrip(": "))
 
 
+@guarded(f"{NAME} reply")
 def read_reply(body: Body, plan: Plan = NO_PLAN) -> Reply:
     """Understand a reply in this format."""
     refuse_error(body)
@@ -108,7 +110,7 @@ def write_reply(reply: Reply) -> Body:
             "stop_reason": word(STOPS, reply.stop, reply.stop_raw),
             "usage": write_usage(reply.usage),
         },
-        {**DEFAULTS, **(reply.ext.get(NAME) or {})},
+        {**DEFAULTS, **fields.sub(reply.ext, NAME)},
     )
 
 

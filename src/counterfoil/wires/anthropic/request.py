@@ -10,6 +10,7 @@ from counterfoil.types.message import Block, Message, ToolResult
 from counterfoil.types.request import AUTO, Output, Request, Sampling, ToolChoice, ToolSpec
 from counterfoil.wires import _fields as fields
 from counterfoil.wires import _tools as tools
+from counterfoil.wires._guard import guarded
 from counterfoil.wires._ids import Calls, Ids, Names
 from counterfoil.wires._scribe import HOSTED, JOINED, Losses, Scribe, write_messages
 from counterfoil.wires.anthropic.blocks import LIST, NAME, is_plain, read_content, write_blocks
@@ -33,7 +34,7 @@ def write_request(request: Request, *, encoded: bool = False) -> Written:
     basis = (NAME, (request.tools, head))
     scribe, messages = write_messages(request.messages, head, make, _write_message, basis, encoded=encoded)
     losses = Losses(NAME)
-    slot: dict[str, Any] = request.ext.get(NAME) or {}
+    slot: dict[str, Any] = fields.sub(request.ext, NAME)
     losses.foreign(request.ext, "")
     body: Body = {"model": request.model, "messages": messages, "max_tokens": request.sampling.max_tokens}
     if head:
@@ -42,7 +43,7 @@ def write_request(request: Request, *, encoded: bool = False) -> Written:
     _write_tools(losses, request, body, scribe, slot)
     if request.output is not None:
         format = {"type": "json_schema", "schema": request.output.schema}
-        body["output_config"] = {**(slot.get("output_config") or {}), "format": format}
+        body["output_config"] = {**fields.sub(slot, "output_config"), "format": format}
         words = {"description": "what the answer is for", "strict": "strictness of the answer"}
         tools.lose_fields(losses, "/output", request.output, words)
         if request.output.name != "answer":
@@ -56,7 +57,7 @@ def write_request(request: Request, *, encoded: bool = False) -> Written:
 def _head(request: Request) -> int:
     if not request.messages or request.messages[0].role != "system":
         return 0
-    return 0 if _INLINE in (request.messages[0].ext.get(NAME) or {}) else 1
+    return 0 if _INLINE in (fields.sub(request.messages[0].ext, NAME)) else 1
 
 
 def _write_system(losses: Losses, message: Message, body: Body) -> None:
@@ -73,7 +74,7 @@ def _write_system(losses: Losses, message: Message, body: Body) -> None:
 
 def _content(scribe: Scribe, message: Message, path: str) -> str | list[Body]:
     content = write_blocks(scribe, message.blocks, f"{path}/blocks")
-    if is_plain(message.blocks) and content and LIST not in (message.ext.get(NAME) or {}):
+    if is_plain(message.blocks) and content and LIST not in fields.sub(message.ext, NAME):
         return str(content[0]["text"])
     return content
 
@@ -82,7 +83,7 @@ def _write_message(scribe: Scribe, message: Message, path: str) -> None:
     scribe.foreign(message.ext, path)
     if message.name is not None:
         scribe.lose(f"{path}/name", "the name of who speaks", "dropped")
-    slot = message.ext.get(NAME) or {}
+    slot = fields.sub(message.ext, NAME)
     role = "user" if message.role == "tool" else message.role
     if JOINED in slot and scribe.out and scribe.out[-1]["role"] == role:
         scribe.out[-1]["content"] += write_blocks(scribe, message.blocks, f"{path}/blocks")
@@ -109,8 +110,8 @@ def _write_sampling(losses: Losses, request: Request, body: Body) -> None:
 
 
 def _write_tools(losses: Losses, request: Request, body: Body, scribe: Scribe, slot: dict[str, Any]) -> None:
-    written = []
-    for path, tool in tools.lowered(losses, request, subset=False):
+    written: list[Body] = []
+    for path, tool in tools.lowered(losses, request):
         losses.foreign(tool.ext, path)
         tools.lose_fields(losses, path, tool, {"output_schema": "the schema of a result"})
         spec: Body = {"name": scribe.name(tool.name)}
@@ -119,7 +120,7 @@ def _write_tools(losses: Losses, request: Request, body: Body, scribe: Scribe, s
         spec["input_schema"] = tools.parameters(losses, path, tool)
         if tool.strict is not None:
             spec["strict"] = tool.strict
-        written.append(fields.fill(spec, tool.ext.get(NAME) or {}))
+        written.append(fields.fill(spec, fields.sub(tool.ext, NAME)))
     if written := tools.with_hosted(written, slot):
         body["tools"] = written
     chosen = _write_choice(losses, request, scribe, slot)
@@ -139,14 +140,15 @@ def _write_choice(losses: Losses, request: Request, scribe: Scribe, slot: dict[s
         losses.lose("/tool_choice/names", "a subset of the catalogue: only that subset is sent", "rewritten")
     elif chosen.names is not None:
         body = {"type": "tool", "name": scribe.name(chosen.names[0])}
-    if chosen.mode == "any" and (slot.get("thinking") or {}).get("type") in ("enabled", "adaptive"):
+    if chosen.mode == "any" and fields.sub(slot, "thinking").get("type") in ("enabled", "adaptive"):
         losses.lose("/tool_choice", "a forced call while the model thinks: the API refuses that", "rewritten")
         body = {"type": "auto"}
     if chosen.parallel is not None:
         body["disable_parallel_tool_use"] = not chosen.parallel
-    return body
+    return body if body != {"type": "auto"} or chosen.mode != "auto" else None
 
 
+@guarded(f"{NAME} request")
 def read_request(body: Body, plan: Plan = NO_PLAN) -> Request:
     """Understand a request in this format."""
     where = f"{NAME} request"
@@ -162,10 +164,10 @@ def read_request(body: Body, plan: Plan = NO_PLAN) -> Request:
     for index, each in enumerate(fields.objects(body.get("messages"), f"{where}/messages")):
         found = _read_message(each, f"{where}/messages/{index}", calls, plan)
         if not messages and found and found[0].role == "system":
-            slot = {**(found[0].ext.get(NAME) or {}), _INLINE: True}
+            slot = {**(fields.sub(found[0].ext, NAME)), _INLINE: True}
             found[0] = Message("system", found[0].blocks, ext={NAME: slot})
         messages += found
-    kept = fields.leftover(body, _ALWAYS, _SOMETIMES)
+    kept = fields.leftover(body, _ALWAYS, _SOMETIMES) | fields.nulls(body, _ALWAYS)
     if hosted:
         kept[HOSTED] = hosted
     chosen = _read_choice(body, f"{where}/tool_choice", plan)
@@ -181,7 +183,7 @@ def read_request(body: Body, plan: Plan = NO_PLAN) -> Request:
             body.get("temperature"),
             body.get("top_p"),
             body.get("top_k"),
-            stop=tuple(body.get("stop_sequences") or ()),
+            stop=tuple(fields.items(body, "stop_sequences")),
         ),
         output=_read_output(body, kept),
         stream=body.get("stream") is True,
@@ -209,12 +211,13 @@ def _read_message(body: Body, where: str, calls: Calls, plan: Plan) -> list[Mess
 def _read_tool(body: Body, where: str, plan: Plan) -> ToolSpec | None:
     if body.get("type") not in (None, "custom"):
         return None
+    kept = fields.leftover(body, ("name", "input_schema", "strict"), ("description",)) | fields.nulls(body, ("strict",))
     return ToolSpec(
         plan.name(fields.need(body, "name", str, where)),
         body.get("description") or "",
         fields.need(body, "input_schema", dict, where),
         strict=body.get("strict"),
-        ext=fields.ext(NAME, fields.leftover(body, ("name", "input_schema"), ("description", "strict"))),
+        ext=fields.ext(NAME, kept),
     )
 
 
@@ -234,12 +237,12 @@ def _read_choice(body: Body, where: str, plan: Plan) -> ToolChoice:
 
 
 def _read_output(body: Body, kept: dict[str, Any]) -> Output | None:
-    config = body.get("output_config") or {}
-    format = config.get("format")
-    if not isinstance(format, dict) or not isinstance(format.get("schema"), dict):
+    config = fields.sub(body, "output_config")
+    schema = fields.as_object(fields.sub(config, "format").get("schema"))
+    if schema is None:
         if config:
             kept["output_config"] = config
         return None
     if others := fields.rest(config, "format"):
         kept["output_config"] = others
-    return Output(format["schema"])
+    return Output(schema)

@@ -17,14 +17,14 @@ from counterfoil.types.stream import (
     ReplyStart,
     ReplyStop,
     StreamEvent,
-    written_arguments,
 )
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._envelope import unwrap_arguments, wrap_arguments
+from counterfoil.wires._guard import guarded_feed
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import OpenBlock
-from counterfoil.wires._stops import derive, word
 from counterfoil.wires._sequence import Sequencer
+from counterfoil.wires._stops import derive, word
 from counterfoil.wires.anthropic.blocks import NAME, read_block, slot, write_reply_block
 from counterfoil.wires.anthropic.reply import (
     DEFAULTS,
@@ -55,6 +55,7 @@ class Reader:
         self._stop: str | None = None
         self._ended = False
 
+    @guarded_feed(f"{NAME} stream")
     def feed(self, event: Body, /) -> Iterable[StreamEvent]:
         """Take one event."""
         match event.get("type"):
@@ -68,7 +69,7 @@ class Reader:
                 return self._start(fields.need(event, "message", dict, f"{NAME} stream"))
             case "message_delta":
                 self._usage = replaced(self._usage, event.get("usage"))
-                delta = event.get("delta") or {}
+                delta = fields.sub(event, "delta")
                 self._stop = delta.get("stop_reason") or self._stop
                 self._kept |= fields.leftover(fields.without(delta, DEFAULTS), ("stop_reason",))
                 return ()
@@ -104,7 +105,7 @@ class Reader:
         opened = self._open.get(event.get("index", -1))
         if opened is None:
             raise WireError(f"{NAME} stream: a delta for block {event.get('index')!r}, which is not open")
-        delta = event.get("delta") or {}
+        delta = fields.sub(event, "delta")
         match delta.get("type"):
             case "input_json_delta":
                 text = delta.get("partial_json") or ""
@@ -280,10 +281,9 @@ def _last_deltas(block: Block, fresh: bool) -> Iterator[Body]:
             if block.signature:
                 yield {"type": "signature_delta", "signature": block.signature}
         case ToolCall():
-            if block.kind == "custom":
+            if fresh or block.kind == "custom":
+                # Arguments that were nothing at all must not pass for none.
                 yield {"type": "input_json_delta", "partial_json": msgspec.json.encode(wrap_arguments(block)).decode()}
-            elif fresh and (text := written_arguments(block)):
-                yield {"type": "input_json_delta", "partial_json": text}
         case _:
             pass
 
@@ -304,7 +304,7 @@ def _message_start(model: str | None, id: str | None) -> Body:
 
 def _message_end(event: ReplyStop) -> Iterator[Body]:
     delta = fields.fill(
-        {"stop_reason": word(STOPS, event.stop, event.stop_raw)}, {"stop_sequence": None, **(event.ext.get(NAME) or {})}
+        {"stop_reason": word(STOPS, event.stop, event.stop_raw)}, {"stop_sequence": None, **fields.sub(event.ext, NAME)}
     )
     yield {"type": "message_delta", "delta": delta, "usage": write_usage(event.usage)}
     yield {"type": "message_stop"}

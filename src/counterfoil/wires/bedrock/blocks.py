@@ -121,10 +121,15 @@ def write_reasoning(block: Reasoning) -> list[Body]:
     return [{"reasoningContent": {"reasoningText": words}}]
 
 
-def write_text(block: Text) -> Body:
-    """Say a text, with its citations if it has some."""
+def write_text(scribe: Scribe, block: Text, path: str) -> Body:
+    """Say a text, with its citations if it has some. There is no room for anything else beside it."""
     extra = fields.said(block.ext, NAME)
-    return {"citationsContent": {"content": [{"text": block.text}], **extra}} if extra else {"text": block.text}
+    citations = extra.pop("citations", None)
+    if extra:
+        scribe.lose(f"{path}/ext/{NAME}", f"what is said beside a text: {', '.join(extra)}", "dropped")
+    if citations is None:
+        return {"text": block.text}
+    return {"citationsContent": {"content": [{"text": block.text}], "citations": citations}}
 
 
 def write_call(scribe: Scribe, block: ToolCall, path: str) -> Body:
@@ -159,6 +164,8 @@ def _write_result(scribe: Scribe, block: ToolResult, path: str) -> Body:
             case Text():
                 scribe.foreign(part.ext, where)
                 extra = fields.own(part.ext, NAME)
+                if said := fields.said(part.ext, NAME):
+                    scribe.lose(f"{where}/ext/{NAME}", f"what is said beside a text: {', '.join(said)}", "dropped")
                 content.append({"json": extra["$json"]} if "$json" in extra else {"text": part.text})
             case Media():
                 scribe.foreign(part.ext, where)
@@ -180,17 +187,20 @@ def _write_opaque(scribe: Scribe, block: Opaque, path: str) -> list[Body]:
     return []
 
 
-def write_block(scribe: Scribe, block: Block, path: str, *, foreign_reasoning: bool = False) -> list[Body]:
+def write_block(scribe: Scribe, block: Block, path: str, *, reply: bool = False) -> list[Body]:
     """Say one block: as one, or as none if it cannot be said."""
     match block:
         case Text():
             scribe.foreign(block.ext, path)
-            return [write_text(block)]
+            if not block.text and not reply:
+                scribe.lose(path, "an empty text", "dropped")
+                return []
+            return [write_text(scribe, block, path)]
         case Media():
             scribe.foreign(block.ext, path)
             return [_write_media(scribe, block, path)]
         case Reasoning():
-            if foreign_reasoning or _signed_here(block):
+            if reply or _signed_here(block):
                 return write_reasoning(block)
             scribe.lose(path, "reasoning that this wire did not sign", "dropped")
             return []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from counterfoil.types.message import Ext, Media
 from counterfoil.wires import _fields as fields
 
 NAME = "bedrock"
+_FOREIGN = re.compile(r"[^a-zA-Z0-9\s()\[\]-]")
+_SPACES = re.compile(r"\s+")
 KINDS = ("image", "video", "audio", "document")
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 # The first format of a MIME type is the one we write; the others are remembered in the `ext` slot.
@@ -94,17 +97,22 @@ def write_media(block: Media) -> dict[str, Any] | None:
         return None
     body: dict[str, Any] = {"format": word}
     if kind == "document":
-        body["name"] = block.name or "document"
+        body["name"] = _document_name(block.name)
     return {kind: {**body, "source": source, **fields.own(block.ext, NAME)}}
+
+
+def _document_name(name: str | None) -> str:
+    """A name as Converse takes it: letters, digits, single spaces, hyphens and brackets."""
+    return _SPACES.sub(" ", _FOREIGN.sub("-", name or ""))[:200].strip() or "document"
 
 
 def says_all(block: Media) -> bool:
     """Whether what `write_media` says of media is all there is to say."""
     kind, word = _TYPES[block.media_type]
-    named = block.name is not None and 1 <= len(block.name) <= 200
+    named = block.name == _document_name(block.name) if kind == "document" else block.name is None
     return (
         _FORMATS[kind][fields.own(block.ext, NAME).get("format", word)] == block.media_type
-        and named == (kind == "document")
+        and named
         and block.file_id is None
         and (block.data is None or block.url is None)
     )

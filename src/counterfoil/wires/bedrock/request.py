@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 import msgspec
 
@@ -12,8 +13,9 @@ from counterfoil.types.message import Message, Role, ToolResult
 from counterfoil.types.request import AUTO, Output, Request, Sampling, ToolChoice, ToolSpec
 from counterfoil.wires import _fields as fields
 from counterfoil.wires import _tools as tools
+from counterfoil.wires._guard import guarded
 from counterfoil.wires._ids import Ids, Names
-from counterfoil.wires._scribe import HOSTED, JOINED, Losses, Scribe, write_messages
+from counterfoil.wires._scribe import HOSTED, Losses, Scribe, write_messages
 from counterfoil.wires.bedrock.blocks import Ear, write_block
 from counterfoil.wires.bedrock.media import NAME
 from counterfoil.wires.wire import NO_PLAN, Body, Plan, Written
@@ -25,14 +27,21 @@ _INLINE = "$inline"
 _SCHEMA = "$schema"
 
 
+class ConverseScribe(Scribe):
+    """What is needed to say messages: the last one may still grow, and where it is among ours."""
+
+    def __init__(self, names: Iterable[str] = (), custom: frozenset[str] = frozenset()) -> None:
+        super().__init__(NAME, Names(names), Ids(VALID_ID), custom)
+        self.held = 1
+        self.whole = ""
+
+
 def write_request(request: Request, *, encoded: bool = False) -> Written:
     """Say a request as a Converse body; `modelId` is the one of its address."""
     custom = tools.custom_names(request)
 
     def make() -> Scribe:
-        scribe = Scribe(NAME, Names([tool.name for tool in request.tools]), Ids(VALID_ID), custom)
-        scribe.held = 1
-        return scribe
+        return ConverseScribe([tool.name for tool in request.tools], custom)
 
     head = _head(request)
     basis = (NAME, (request.tools, head))
@@ -76,23 +85,33 @@ def _content(scribe: Scribe, message: Message, path: str) -> list[Body]:
 
 
 def _write_system(losses: Losses, message: Message, body: Body) -> None:
-    scribe = Scribe(NAME, Names(()), Ids(VALID_ID))
+    scribe = ConverseScribe()
     if content := _content(scribe, message, "/messages/0"):
         body["system"] = content
     losses.losses += scribe.losses
 
 
 def _write_message(scribe: Scribe, message: Message, path: str) -> None:
+    _write(cast("ConverseScribe", scribe), message, path)
+
+
+def _write(scribe: ConverseScribe, message: Message, path: str) -> None:
     role = "user" if message.role == "tool" else message.role
     content = _content(scribe, message, path)
     before = scribe.out[-1] if scribe.out else None
     if before is None or before["role"] != role:
         if content:
             scribe.out.append(fields.fill({"role": role, "content": content}, fields.own(message.ext, NAME)))
+            scribe.whole = path
         return
     # Roles must alternate: results, and what the user says next, are one message; it is taken apart when it is read.
-    if JOINED not in fields.own(message.ext, NAME) and not (message.role == "user" and _only_results(before)):
-        scribe.lose(path, f"two messages of the role {role}, one after the other", "rewritten")
+    if message.role == "user" and _only_results(before):
+        scribe.whole = path
+        if fields.said(message.ext, NAME):
+            scribe.lose(f"{path}/ext/{NAME}", "what is said of a message that is one with the results", "dropped")
+    elif content:
+        scribe.lose(f"{scribe.whole}/blocks", f"a message of the role {role} that another one follows", "rewritten")
+        scribe.lose(path, "a message of its own: what it says is at the end of the one before", "dropped")
     before["content"] += content
 
 
@@ -173,6 +192,7 @@ def _write_output(losses: Losses, output: Output, spelling: str | None) -> Body:
 _ALWAYS = ("messages", "toolConfig", "inferenceConfig", "outputConfig", "modelId")
 
 
+@guarded("a request of bedrock")
 def read_request(body: Body, plan: Plan = NO_PLAN) -> Request:
     """Understand a Converse request."""
     config = fields.maybe(body, "toolConfig", dict, "") or {}

@@ -20,11 +20,13 @@ from counterfoil.types.stream import (
 )
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._envelope import wrap_arguments
+from counterfoil.wires._guard import guarded
 from counterfoil.wires._open import UNFINISHED, OpenBlock, cut
 from counterfoil.wires._sequence import Sequencer
+from counterfoil.wires._stops import derive, word
 from counterfoil.wires.bedrock.blocks import OWN, Ear, write_block
 from counterfoil.wires.bedrock.media import NAME
-from counterfoil.wires.bedrock.reply import NO_METRICS, derive, read_usage, reply_ext, server, stop_word, write_usage
+from counterfoil.wires.bedrock.reply import NO_METRICS, STOPS, read_usage, reply_ext, server, write_usage
 from counterfoil.wires.wire import NO_PLAN, Body, Plan
 
 _replace = msgspec.structs.replace
@@ -45,17 +47,20 @@ class Reader:
         self._metadata: dict[str, Any] | None = None
         self._ended = False
 
+    @guarded("a stream of bedrock")
     def feed(self, event: Body, /) -> Iterable[StreamEvent]:
         """Take one event."""
+        delta = event.get("contentBlockDelta")
+        if delta is not None:
+            # Nearly all events are deltas.
+            return self._delta(delta)
         for kind, value in event.items():
-            body = fields.an_object(value, kind)
+            body = fields.obj(value)
             match kind:
                 case "messageStart":
                     return [ReplyStart()]
                 case "contentBlockStart":
                     return self._start(body)
-                case "contentBlockDelta":
-                    return self._delta(body)
                 case "contentBlockStop":
                     return self._finish(body)
                 case "messageStop":
@@ -70,6 +75,7 @@ class Reader:
                     pass
         return ()
 
+    @guarded("a stream of bedrock")
     def close(self) -> Iterable[StreamEvent]:
         """End the stream."""
         if self._stop is not None:
@@ -97,26 +103,35 @@ class Reader:
             self._calls = True
             call = self._ear.call({**use, "input": {}}, "contentBlockStart")
             return self._begin(index, _replace(call, arguments=None))
-        if len(start) == 1 and start.keys() <= {"toolUse", "toolResult", "image"}:
+        if start:
             return self._begin(index, Opaque(NAME, start))
         # A text says nothing when it starts: its first delta tells.
         return ()
 
     def _delta(self, body: Body) -> Iterable[StreamEvent]:
-        index = fields.need(body, "contentBlockIndex", int, "contentBlockDelta")
-        delta = fields.need(body, "delta", dict, "contentBlockDelta")
+        index: int = body["contentBlockIndex"]
+        delta: Body = body["delta"]
+        held = self._open.get(index)
+        if held is not None and isinstance(held.block, ToolCall) and (use := delta.get("toolUse")) and len(use) == 1:
+            # Nearly all deltas are more of a call's arguments.
+            return (held.more(use["input"]),) if use["input"] else ()
         events: list[StreamEvent] = []
         if index not in self._open:
             events += self._begin(index, Reasoning(ext=OWN) if "reasoningContent" in delta else Text(""))
-        opened, extra = self._open[index], self._extra[index]
+        opened = self._open[index]
+        if len(delta) == 1 and "text" in delta:
+            events.append(opened.more(delta["text"]))
+            return events
+        extra = self._extra[index]
         for kind, value in delta.items():
             inner = fields.obj(value)
             match kind:
-                case "text":
-                    events.append(opened.more(value))
                 case "toolUse":
-                    more = opened.more(inner.get("input") or "")
-                    events += [more] if isinstance(opened.block, ToolCall) else []
+                    if text := inner.get("input"):
+                        more = opened.more(text)
+                        events += [more] if isinstance(opened.block, ToolCall) else []
+                    if len(inner) > 1:
+                        extra |= fields.rest(inner, "input")
                 case "reasoningContent":
                     if "text" in inner:
                         events.append(opened.more(inner["text"]))
@@ -138,6 +153,8 @@ class Reader:
         extra = self._extra.pop(index)
         match opened.block:
             case ToolCall():
+                if extra:
+                    opened.block = _replace(opened.block, ext={NAME: {**fields.own(opened.block.ext, NAME), **extra}})
                 if not opened.text:
                     self._silent = opened
                     return ()
@@ -156,6 +173,8 @@ class Reader:
         return [*events, BlockStop(opened.index, Text(""))]
 
     def _whole(self, start: dict[str, Any], text: str, extra: dict[str, Any]) -> Block:
+        if len(start) != 1 or not isinstance(next(iter(start.values())), dict):
+            return Opaque(NAME, start)
         ((kind, body),) = start.items()
         more: dict[str, Any] = extra
         if kind == "toolUse":
@@ -182,13 +201,13 @@ class Reader:
         if self._ended or self._stop is None:
             return ()
         self._ended = True
-        word = self._stop.get("stopReason") or ""
-        events = self._settle(finished=word not in ("max_tokens", "model_context_window_exceeded"))
+        raw = self._stop.get("stopReason") or ""
+        events = self._settle(finished=STOPS.get(raw) != "length")
         events += [block.cut() for block in self._open.values()]
         metadata = self._metadata or {}
         usage = read_usage(metadata.get("usage"), "metadata/usage")
         extra = reply_ext({**self._stop, **metadata})
-        return [*events, ReplyStop(derive(word, self._calls), word, usage, extra)]
+        return [*events, ReplyStop(derive(STOPS, raw, self._calls), raw, usage, extra)]
 
 
 def _json(text: str) -> Any:
@@ -246,7 +265,7 @@ class Writer:
                 yield self._say({"text": text})
             case Reasoning():
                 yield self._say({"reasoningContent": {"text": text}})
-            case ToolCall(kind="function"):
+            case ToolCall(kind="function") if text:
                 yield self._say({"toolUse": {"input": text}})
             case _:
                 # Free text becomes JSON: it is said when it is complete.
@@ -283,16 +302,21 @@ class Writer:
                 if signature is not None:
                     yield {"reasoningContent": {"signature": signature}}
             case ToolCall():
-                if block.kind == "custom":
+                # Nothing would be read as a call that takes no arguments.
+                unsaid = block.arguments is None and not block.raw
+                if block.kind == "custom" or unsaid:
                     yield {"toolUse": {"input": msgspec.json.encode(wrap_arguments(block)).decode()}}
                 elif not self._sent:
                     yield {"toolUse": {"input": written_arguments(block)}}
+                if extra := fields.said(block.ext, NAME):
+                    yield {"toolUse": {"input": "", **extra}}
             case _:
                 pass
 
     def _whole(self, block: Block) -> Iterator[Body]:
-        for body in write_block(self._scribe, block, "", foreign_reasoning=True):
-            ((kind, value),) = body.items()
+        for body in write_block(self._scribe, block, "", reply=True):
+            kind = next(iter(body)) if len(body) == 1 else ""
+            value = fields.obj(body.get(kind))
             match kind:
                 case "image":
                     yield self._begin({kind: {"format": value["format"]}})
@@ -306,14 +330,14 @@ class Writer:
                 case "text":
                     yield self._say(body)
                 case _:
-                    # The format streams no other blocks.
-                    pass
+                    # The format streams no other blocks; those of a time to come will say what they are as they start.
+                    yield self._begin(body)
 
 
 def _message_end(event: ReplyStop) -> Iterator[Body]:
     extra = fields.said(event.ext, NAME)
-    stop: Body = {"stopReason": stop_word(event.stop, event.stop_raw)}
+    stop: Body = {"stopReason": word(STOPS, event.stop, event.stop_raw)}
     if (more := extra.pop("additionalModelResponseFields", None)) is not None:
         stop["additionalModelResponseFields"] = more
     yield {"messageStop": stop}
-    yield {"metadata": {"usage": write_usage(event.usage), "metrics": NO_METRICS, **extra}}
+    yield {"metadata": {"usage": write_usage(event.usage), "metrics": dict(NO_METRICS), **extra}}

@@ -1,0 +1,54 @@
+"""The last resort of readers: a body that is shaped like nothing we know ends as a `WireError`, whatever it trips."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Concatenate, ParamSpec, TypeVar
+
+import msgspec
+
+from counterfoil.types.error import WireError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+_TRIPPED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError, msgspec.MsgspecError)
+
+
+def guarded(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a reader of `what` raise `WireError` where a body's types are not those of the format."""
+
+    def wrap(read: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(read)
+        def guard(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return read(*args, **kwargs)
+            except _TRIPPED as error:
+                raise _wrong(what, error) from error
+
+        return guard
+
+    return wrap
+
+
+def guarded_feed(
+    what: str,
+) -> Callable[[Callable[Concatenate[S, P], Iterable[R]]], Callable[Concatenate[S, P], Iterator[R]]]:
+    """The same for a `feed` that is a generator: it is read as its events are taken."""
+
+    def wrap(feed: Callable[Concatenate[S, P], Iterable[R]]) -> Callable[Concatenate[S, P], Iterator[R]]:
+        @functools.wraps(feed)
+        def guard(reader: S, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+            try:
+                yield from feed(reader, *args, **kwargs)
+            except _TRIPPED as error:
+                raise _wrong(what, error) from error
+
+        return guard
+
+    return wrap
+
+
+def _wrong(what: str, error: BaseException) -> WireError:
+    return WireError(f"{what}: a field is not of the type that the format gives it ({error})")
