@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import settings
+
+# HYPOTHESIS_PROFILE=long looks for longer. A shared box is slow at times, so no example has a deadline.
+settings.register_profile("ci", max_examples=60, deadline=None)
+settings.register_profile("long", max_examples=2_000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture(params=["asyncio", "trio"])

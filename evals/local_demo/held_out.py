@@ -1,4 +1,10 @@
-"""Requests written after the choices were made, to see what they are worth on words that nobody tuned for."""
+"""Requests in other words than those that the rules were made with, to see what the figures are worth.
+
+They were written before the first measurement, and not looked at while the rules for arguments were tuned on
+`cases.py`. The first run had 12 of 16 exact; it showed a bug in the stemmer (`ordered` and `orders` did not meet),
+whose fix is in the figures since. So they are held out from the tuning, but not from that fix. Write new ones for the
+next change.
+"""
 
 from __future__ import annotations
 

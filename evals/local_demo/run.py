@@ -1,6 +1,6 @@
 """Measure the local models on the order desk's own requests, and print the table.
 
-    python -m evals.local_demo.run [smollm2] [needle] [PATH.gguf] [--held-out] [--threads 1] [--show]
+    python -m evals.local_demo.run [smollm2] [needle] [PATH.gguf] [--held-out] [--plain] [--threads 1] [--show]
 
 Greedy decoding, one request after another, a fresh conversation each. *exact*: the calls wanted and no others, in
 order. *right tools*: the same, whatever the arguments. *off-topic*: no call where none was wanted.
@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 import jsonschema_rs
 
-from counterfoil.models.local import load
+from counterfoil.models.local import PLAIN, load
 from counterfoil.models.model import Model
 from counterfoil.types.message import ToolCall, user
 from counterfoil.types.request import Request
@@ -85,6 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=["smollm2", "needle"])
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--plain", action="store_true", help="the constraint alone, without the help of a policy")
     parser.add_argument("--held-out", action="store_true", help="only the requests that no choice was made by")
     parser.add_argument("--show", action="store_true", help="print every request and what came of it")
     options = parser.parse_args()
@@ -92,7 +93,7 @@ def main() -> None:
     rows: list[str] = []
     for name in options.models:
         began = time.perf_counter()
-        with load(name, threads=options.threads) as model:
+        with load(name, threads=options.threads, policy=PLAIN if options.plain else None) as model:
             loading = time.perf_counter() - began
             found = anyio.run(measure, model, cases, options.show)
         rows.append(

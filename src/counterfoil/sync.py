@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -48,6 +49,7 @@ class Harness:
             sampling=sampling,
             resolve=resolve,
         )
+        self._lock = threading.Lock()
         self._opening: AbstractContextManager[BlockingPortal] | None = None
         self._portal: BlockingPortal | None = None
 
@@ -61,15 +63,17 @@ class Harness:
 
     def close(self) -> None:
         """End the event loop's thread. The journal stays open: close it where it was made."""
-        if self._opening is not None:
-            self._opening.__exit__(None, None, None)
-            self._opening = self._portal = None
+        with self._lock:
+            if self._opening is not None:
+                self._opening.__exit__(None, None, None)
+                self._opening = self._portal = None
 
     def _call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if self._portal is None:
-            self._opening = start_blocking_portal()
-            self._portal = self._opening.__enter__()
-        return self._portal.call(lambda: function(*args, **kwargs))
+        with self._lock:
+            if (portal := self._portal) is None:
+                self._opening = start_blocking_portal()
+                portal = self._portal = self._opening.__enter__()
+        return portal.call(lambda: function(*args, **kwargs))
 
     def run(
         self,
@@ -95,10 +99,12 @@ class Harness:
         run_id: str | None = None,
         history: Iterable[Message] = (),
         output: Any = None,
+        watch: Watch | None = None,
     ) -> Iterator[Event | Run]:
         """See `counterfoil.Harness.stream`."""
-        events = self.harness.stream(prompt, session, run_id=run_id, history=history, output=output)
-        return self._iterate(events)
+        return self._iterate(
+            self.harness.stream(prompt, session, run_id=run_id, history=history, output=output, watch=watch)
+        )
 
     def _iterate(self, events: Any) -> Iterator[Event | Run]:
         end = object()
@@ -117,9 +123,15 @@ class Harness:
         run: Run = self._call(self.harness.resume, run_id, output=output, watch=watch)
         return run
 
-    def call(self, call: ToolCall, session: Session, *, run_id: str | None = None) -> ToolResult | Confirmation:
+    def resume_stream(self, run_id: str, *, output: Any = None, watch: Watch | None = None) -> Iterator[Event | Run]:
+        """See `counterfoil.Harness.resume_stream`."""
+        return self._iterate(self.harness.resume_stream(run_id, output=output, watch=watch))
+
+    def call(
+        self, call: ToolCall, session: Session, *, run_id: str | None = None, watch: Watch | None = None
+    ) -> ToolResult | Confirmation:
         """See `counterfoil.Harness.call`."""
-        result: ToolResult | Confirmation = self._call(self.harness.call, call, session, run_id=run_id)
+        result: ToolResult | Confirmation = self._call(self.harness.call, call, session, run_id=run_id, watch=watch)
         return result
 
     def read(self, run_id: str) -> Run:

@@ -13,8 +13,10 @@ from counterfoil import (
     Catalogue,
     Harness,
     Limits,
+    MemoryJournal,
     Message,
     ModelError,
+    Outcome,
     Rate,
     Reply,
     Request,
@@ -22,6 +24,8 @@ from counterfoil import (
     Usage,
     tool,
 )
+from counterfoil.types.entry import Ended, Opened, Said
+from counterfoil.types.message import user
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +64,8 @@ async def test_turns_leave_a_valid_history_and_say_which_ceiling() -> None:
 @pytest.mark.parametrize(("which", "usage"), [("tokens", {"input_tokens": 60}), ("cost", {"cost": 0.6})])
 async def test_tokens_and_cost_stop_the_run(which: str, usage: dict[str, Any]) -> None:
     turns = [reply(ask("act", n=n), **usage) for n in range(2)]
-    run, _ = await play(turns, [act], person(**{which: 100 if which == "tokens" else 1.0}))
+    budget: dict[str, Any] = {which: 100 if which == "tokens" else 1.0}
+    run, _ = await play(turns, [act], person(**budget))
     assert (run.outcome.kind, run.outcome.which) == ("limit", which)
     assert ran == [0]
     assert run.results["2.1"].code == "over_limit"
@@ -101,6 +106,18 @@ async def test_no_tool_runs_in_the_last_answer(which: str) -> None:
     assert ran == ([] if which == "turns" else [1])
     assert run.results["2.1"].code == "over_limit"
     assert run.outcome.kind == "limit"
+
+
+async def test_no_tool_runs_after_the_limit_when_a_crashed_run_resumes() -> None:
+    """Its process died after the last words, which were a call: the time is a new process's, the limit is the run's."""
+    journal = MemoryJournal()
+    log = await journal.create("r", "ada")
+    last_words = Said(Message("assistant", (ask("act", "1.1", n=1),)), "tool_calls")
+    opened = Opened(person(seconds=60, last_answer=True))
+    log.append([opened, Said(user("x")), Ended(Outcome("limit", "seconds")), last_words])
+    await log.release("ready")
+    run = await Harness(Checked([]), Catalogue([act]), journal=journal).resume("r")
+    assert (run.outcome.kind, run.results["1.1"].code, ran) == ("limit", "over_limit", [])
 
 
 async def test_the_next_user_message_begins_a_new_budget() -> None:

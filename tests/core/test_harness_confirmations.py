@@ -14,6 +14,7 @@ from counterfoil import (
     Attempt,
     Catalogue,
     Confirm,
+    Confirmation,
     ConfirmationError,
     CounterfoilError,
     Gate,
@@ -57,7 +58,8 @@ async def look(n: int) -> str:
 
 
 def make(journal: Journal, *turns: Any, **options: Any) -> Harness:
-    return Harness(Checked(turns or [[ask("pay", amount=5)], "ok"]), Catalogue([pay, look]), journal=journal, **options)
+    script: list[Any] = list(turns) or [[ask("pay", amount=5)], "ok"]
+    return Harness(Checked(script), Catalogue([pay, look]), journal=journal, **options)
 
 
 async def test_siblings_run_while_one_call_waits(journal: Journal) -> None:
@@ -256,7 +258,7 @@ async def test_irreversible_calls_run_one_at_a_time_and_in_order(journal: Journa
 async def test_an_outside_call_may_wait_too(journal: Journal) -> None:
     harness = make(journal)
     waiting = await harness.call(ask("pay", "theirs", amount=7), ADA)
-    assert hasattr(waiting, "digest")
+    assert isinstance(waiting, Confirmation)
     await harness.answer(waiting.id, approve=True, by="bob")
     run = await harness.resume(waiting.run_id)
     assert (run.outcome.kind, only(run).text, paid) == ("answered", "paid 7", [7])

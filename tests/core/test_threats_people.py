@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 from core_kit import ADA, Checked, ask, only, play
 
@@ -173,7 +175,7 @@ async def test_threat_35_a_crash_between_journal_and_run_is_unknown_not_retried(
         raise Crash
 
     journal = MemoryJournal()
-    with pytest.raises((Crash, BaseExceptionGroup)):
+    with pytest.raises(Crash):
         await Harness(Checked([[ask("note", text="abc")]]), Catalogue([dies]), journal=journal).run(
             "x", ADA, run_id="r"
         )
@@ -183,6 +185,25 @@ async def test_threat_35_a_crash_between_journal_and_run_is_unknown_not_retried(
         assert run.outcome.kind == "in_doubt"
     assert paid == []
     assert [doubt.call.name for doubt in await harness.doubts()] == ["note"]
+
+
+async def test_threat_35_a_crash_in_one_of_several_calls_is_raised_as_itself() -> None:
+    class Crash(BaseException):
+        """The process dies here."""
+
+    @tool(effect="write", name="note")
+    async def dies(text: str) -> str:
+        """Write a note."""
+        await anyio.lowlevel.checkpoint()
+        if text == "b":
+            raise Crash
+        await anyio.sleep(60)
+        return "never"
+
+    harness = Harness(Checked([[ask("note", f"c{each}", text=each) for each in "abc"]]), Catalogue([dies]))
+    with pytest.raises(Crash):
+        await harness.run("x", ADA, run_id="r")
+    assert [doubt.call.id for doubt in (await harness.resume("r")).doubts] == ["1.1", "1.2", "1.3"]
 
 
 async def test_threat_36_an_edited_journal_does_not_verify(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The command."""
+"""The command `counterfoil`. The top layer: nothing imports it."""

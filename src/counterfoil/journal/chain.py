@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import Any
 
 from counterfoil.types.entry import Record
 
@@ -35,3 +36,27 @@ def gaps(records: Iterable[Record]) -> list[str]:
             found.append(f"record {record.seq} was written by owner {record.epoch}, after owner {epoch} had taken over")
         epoch = max(epoch, record.epoch)
     return found
+
+
+def faults(run_id: str, rows: Iterable[tuple[Any, ...]], head: int, head_hash: str) -> list[str]:
+    """What is wrong with a run's stored rows (seq, epoch, at, v, body, digest, hash, kind), in order; nothing: intact.
+
+    `head` and `head_hash` are where the run's end is said to be.
+    """
+    previous = origin(run_id)
+    expected = -1
+    for expected, (seq, epoch, at, v, body, digest, hash, kind) in enumerate(rows):
+        if seq != expected:
+            return [f"record {expected} is missing: the next one is {seq}"]
+        if body is None:
+            return [f"the body of record {seq} is missing"]
+        if body_digest(body) != digest:
+            return [f"the body of record {seq} was changed"]
+        if not body.startswith(b'{"entry":"%s"' % kind.encode()):
+            return [f"record {seq} is said to be {kind}, but its body is something else"]
+        if link(previous, seq, epoch, at, v, digest) != hash:
+            return [f"record {seq} does not follow from the one before: it or its place was changed"]
+        previous = hash
+    if expected + 1 != head or previous != head_hash:
+        return [f"the end is missing: {head} records were written, {expected + 1} are there"]
+    return []

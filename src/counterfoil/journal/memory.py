@@ -24,6 +24,11 @@ class _Run:
         self.held = True
 
 
+_NOBODYS = _Run("")
+_NOBODYS.epoch = 0
+"""What a log writes that was released: nothing."""
+
+
 class MemoryLog:
     """The right to write one run of a `MemoryJournal`."""
 
@@ -38,7 +43,7 @@ class MemoryLog:
         """Add entries."""
         run = self._run
         if run.epoch != self.epoch:
-            raise Fenced(f"run {self.run_id} has another owner by now")
+            raise Fenced(f"run {self.run_id} was given up, or has another owner by now: claim it again to write it")
         now = time.time()
         epoch, add = self.epoch, run.entries.append
         for entry in entries:
@@ -54,8 +59,9 @@ class MemoryLog:
 
     async def release(self, status: Status) -> None:
         """Give the run up."""
-        if self._run.epoch == self.epoch:
-            self._run.held, self._run.status, self._run.updated = False, status, time.time()
+        run, self._run = self._run, _NOBODYS
+        if run.epoch == self.epoch:
+            run.held, run.status, run.updated = False, status, time.time()
 
 
 class MemoryJournal:

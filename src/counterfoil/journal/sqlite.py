@@ -8,29 +8,31 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from counterfoil.journal.chain import body_digest, gaps, link, origin
-from counterfoil.journal.codec import decode, encode
+from counterfoil.journal.chain import faults, gaps, origin
+from counterfoil.journal.codec import decode
 from counterfoil.journal.journal import Item, RunInfo, Status
 from counterfoil.journal.liveness import Presence
-from counterfoil.journal.writer import Job, Writer
-from counterfoil.types.entry import VERSION, Entry, Record
+from counterfoil.journal.log import Batch, ChainedLog
+from counterfoil.journal.portable import Transcript
+from counterfoil.journal.sqlite_copy import adopt, take
+from counterfoil.journal.writer import Writer
+from counterfoil.types.entry import Record
 from counterfoil.types.error import Fenced, JournalCorrupt, JournalError, RunBusy, RunNotFound
 
 SCHEMA_VERSION = 1
-BLOB_BYTES = 16_384
-"""Bodies larger than this are kept once, under their digest."""
 
 _SCHEMA = """
 CREATE TABLE session (
     id TEXT PRIMARY KEY, requester TEXT NOT NULL, status TEXT NOT NULL, owner TEXT NOT NULL, epoch INTEGER NOT NULL,
     wake INTEGER NOT NULL DEFAULT 0, created REAL NOT NULL, updated REAL NOT NULL,
     head INTEGER NOT NULL DEFAULT 0, hash TEXT NOT NULL) STRICT;
-CREATE INDEX session_status ON session(status, updated);
+CREATE INDEX session_status ON session(status);
 CREATE TABLE event (
     pos INTEGER PRIMARY KEY, session TEXT NOT NULL, seq INTEGER NOT NULL, epoch INTEGER NOT NULL, at REAL NOT NULL,
     v INTEGER NOT NULL, kind TEXT NOT NULL, data BLOB, digest TEXT NOT NULL, hash TEXT NOT NULL,
@@ -42,96 +44,46 @@ CREATE TABLE blob (sha256 TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
 """
 
 
-class SqliteLog:
+def _append(db: sqlite3.Connection, batches: Sequence[Batch]) -> None:
+    """Append to runs, each if this process still owns it and everything before is there: a log has no gaps."""
+    ends: dict[ChainedLog, tuple[Any, ...]] = {}
+    for log, _, _, at, first, head, hash in batches:
+        if log.failed is not None:
+            raise log.failed
+        if earlier := ends.get(log):
+            first = earlier[-1]
+        ends[log] = (head, hash, at, log.run_id, log.epoch, first)
+    moved = db.executemany(
+        "UPDATE session SET head = ?, hash = ?, updated = ? WHERE id = ? AND epoch = ? AND head = ?", ends.values()
+    )
+    if moved.rowcount != len(ends):
+        run_id = batches[0].log.run_id
+        raise Fenced(f"run {run_id} has another owner by now: this process may not write it any more")
+    if blobs := [blob for each in batches for blob in each.blobs]:
+        db.executemany("INSERT OR IGNORE INTO blob VALUES (?, ?)", blobs)
+    db.executemany(
+        "INSERT INTO event (session, seq, epoch, at, v, kind, data, digest, hash) VALUES (?,?,?,?,?,?,?,?,?)",
+        [row for each in batches for row in each.rows],
+    )
+
+
+class SqliteLog(ChainedLog):
     """The right to write one run of a `SqliteJournal`."""
 
     def __init__(self, journal: SqliteJournal, run_id: str, epoch: int, seq: int, head: str) -> None:
-        self.run_id = run_id
-        self.epoch = epoch
+        super().__init__(journal.writer, _append, journal.held, run_id, epoch, seq, head)
         self._journal = journal
-        self._seq = seq
-        self._hash = head
-        self._failed: JournalError | None = None
-        self._released = False
 
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Add entries; the writer's thread commits them soon."""
-        self._put(Job(self._insertion(entries), durable=False, failed=self._fail))
-
-    async def commit(self, entries: Sequence[Entry]) -> None:
-        """Add entries and wait for the disk."""
-        job = Job(self._insertion(entries), durable=True, failed=self._fail)
-        job.prepare()
-        self._put(job)
-        await job.wait()
-
-    def _insertion(self, entries: Sequence[Entry]) -> Callable[[sqlite3.Connection], None]:
-        self._check()
-        at = time.time()
-        first, seq, head = self._seq, self._seq, self._hash
-        rows: list[tuple[Any, ...]] = []
-        blobs: list[tuple[str, bytes]] = []
-        for entry in entries:
-            body = encode(entry)
-            digest = body_digest(body)
-            head = link(head, seq, self.epoch, at, VERSION, digest)
-            kind: Any = entry.__struct_config__.tag
-            stored: bytes | None = body
-            if len(body) > BLOB_BYTES:
-                blobs.append((digest, body))
-                stored = None
-            rows.append((self.run_id, seq, self.epoch, at, VERSION, kind, stored, digest, head))
-            seq += 1
-        self._seq, self._hash = seq, head
-        run_id, epoch = self.run_id, self.epoch
-
-        def do(db: sqlite3.Connection) -> None:
-            # What came before is there, or nothing is added: a log has no gaps.
-            if self._failed is not None:
-                raise self._failed
-            changed = db.execute(
-                "UPDATE session SET head = ?, hash = ?, updated = ? WHERE id = ? AND epoch = ? AND head = ?",
-                (seq, head, at, run_id, epoch, first),
-            )
-            if changed.rowcount != 1:
-                raise Fenced(f"run {run_id} has another owner by now: this process may not write it any more")
-            if blobs:
-                db.executemany("INSERT OR IGNORE INTO blob VALUES (?, ?)", blobs)
-            db.executemany(
-                "INSERT INTO event (session, seq, epoch, at, v, kind, data, digest, hash) VALUES (?,?,?,?,?,?,?,?,?)",
-                rows,
-            )
-
-        return do
-
-    def _put(self, job: Job) -> None:
-        try:
-            self._journal.writer.put(job)
-        except JournalError as error:
-            self._fail(error)
-            raise
-
-    def _fail(self, error: BaseException) -> JournalError:
-        """One failed append poisons the log: nothing more is taken. Called in the writer's thread too."""
-        self._failed = self._failed or _explained(error, self._journal.path)
-        return self._failed
-
-    def _check(self) -> None:
-        if self._failed is not None:
-            raise self._failed
-        if self._released:
-            raise JournalError(f"run {self.run_id} was released: claim it again to write it")
+    def explained(self, error: BaseException) -> JournalError:
+        """Say what a failure of the file means."""
+        return _explained(error, self._journal.path)
 
     async def inbox(self, after: int = 0) -> list[Item]:
         """What came from outside since item `after`."""
         return self._journal.items(self.run_id, after)
 
-    async def release(self, status: Status) -> None:
+    async def give_up(self, status: Status) -> None:
         """Give the run up, all entries written."""
-        if self._released:
-            return
-        self._released = True
-        self._journal.held.discard(self.run_id)
         run_id, epoch = self.run_id, self.epoch
 
         def do(db: sqlite3.Connection) -> None:
@@ -140,13 +92,7 @@ class SqliteLog:
                 (status, time.time(), run_id, epoch),
             )
 
-        if self._failed is None:
-            try:
-                await self._journal.writer.do(do, durable=False)
-            except (JournalError, sqlite3.Error) as error:
-                self._fail(error)
-        if self._failed is not None and not isinstance(self._failed, Fenced):
-            raise self._failed
+        await self._journal.writer.do(do, durable=False)
 
 
 class SqliteJournal:
@@ -345,22 +291,21 @@ class SqliteJournal:
 
     def _verify(self, run_id: str, head: int, head_hash: str) -> list[str]:
         rows = self._query(
-            "SELECT seq, epoch, at, v, coalesce(data, (SELECT bytes FROM blob WHERE sha256 = digest)), digest, hash "
-            "FROM event WHERE session = ? ORDER BY seq",
+            "SELECT seq, epoch, at, v, coalesce(data, (SELECT bytes FROM blob WHERE sha256 = digest)), digest, hash, "
+            "kind FROM event WHERE session = ? ORDER BY seq",
             (run_id,),
         )
-        previous = origin(run_id)
-        for expected, (seq, epoch, at, v, body, digest, hash) in enumerate(rows):
-            if seq != expected:
-                return [f"record {expected} is missing: the next one is {seq}"]
-            if body is not None and body_digest(body) != digest:
-                return [f"the body of record {seq} was changed"]
-            if link(previous, seq, epoch, at, v, digest) != hash:
-                return [f"record {seq} does not follow from the one before: it or its place was changed"]
-            previous = hash
-        if len(rows) != head or previous != head_hash:
-            return [f"the end is missing: {head} records were written, {len(rows)} are there"]
-        return []
+        return faults(run_id, rows, head, head_hash)
+
+    async def take(self, run_id: str) -> Transcript:
+        """Read a run as it is stored."""
+        run: Transcript = await self._write(partial(take, run_id=run_id), durable=False)
+        return run
+
+    async def adopt(self, transcript: Transcript) -> None:
+        """Keep a run from elsewhere."""
+        transcript.check()
+        await self._write(partial(adopt, run=transcript))
 
     async def aclose(self) -> None:
         """Write what is left and let go of the file."""

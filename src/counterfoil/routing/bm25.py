@@ -1,4 +1,4 @@
-"""Okapi BM25 over short texts (Robertson and Zaragoza 2009, section 3): standard library only, microseconds per tool."""
+"""Okapi BM25 over short texts (Robertson and Zaragoza 2009, section 3), with the standard library only."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ K1 = 1.2
 B = 0.75
 """How much a long text is held against itself."""
 
-_STOP = frozenset(
+FEWEST = 8
+"""Texts that an index counts as having, at least: among very few, no word would be telling."""
+
+_STOP_WORDS = (
     "a an the of to in for and or is are am be been was were do does did has have had will would can could should may "
     "what which who whom whose when where why how it its that this these those there here i me my mine you your yours "
     "we us our he him his she her they them their please want need like with on at by from as about into than then so "
-    "if not no yes all any some just also too very s t re ve ll d m".split()
+    "if not no yes all any some just also too very s t re ve ll d m"
 )
+_STOP = frozenset(_STOP_WORDS.split())
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
-_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ions", "ion", "ates", "ate", "ers", "er", "ies", "ied")
-_ENDINGS += ("es", "ed", "s", "y", "e")
+# Longest first.
+_ENDING = re.compile("(?:ations?|ments?|ings?|ions?|ates?|ie[sd]|e[sd]|s|y|e)$")
 
 
 def words(text: str) -> list[str]:
@@ -32,10 +36,9 @@ def words(text: str) -> list[str]:
 
 def _stem(word: str) -> str:
     # One ending off is enough: both sides are cut by the same rule, and they only need to meet.
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+    ending = _ENDING.search(word, 3)
+    stem = word[: ending.start()] if ending else word
+    return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
 
 
 class Bm25:
@@ -46,12 +49,8 @@ class Bm25:
         self._lengths = [sum(counts.values()) for counts in self._counts]
         self._average = (sum(self._lengths) / len(texts) if texts else 0.0) or 1.0
         frequency = Counter(word for counts in self._counts for word in counts)
-        total = len(texts)
+        total = max(len(texts), FEWEST)
         self._weights = {word: math.log(1 + (total - n + 0.5) / (n + 0.5)) for word, n in frequency.items()}
-
-    def weight(self, word: str) -> float:
-        """How telling a stem is: high when few texts have it, 0 when none does."""
-        return self._weights.get(word, 0.0)
 
     def scores(self, query: str) -> list[float]:
         """Score every text against a query."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -13,6 +13,9 @@ from counterfoil.types.request import ToolSpec
 
 NAME_WEIGHT = 2
 """How often a tool's name counts: it is the shortest description of it."""
+
+MAX_LEVEL = 3
+"""How deep the parameters of a tool are searched."""
 
 _JOINTS = re.compile(r"[,;]?\s+(?:and then|then|and also|and|also|plus)\s+|;\s+|(?<=[.?!])\s+(?=[A-Z])", re.IGNORECASE)
 
@@ -45,16 +48,17 @@ def document(tool: ToolSpec) -> str:
     return " ".join(parts)
 
 
-def _parameters(schema: Any, parts: list[str], level: int) -> None:
-    properties: Any = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict) or level > 3:
+def _parameters(schema: dict[str, Any], parts: list[str], level: int) -> None:
+    properties: dict[str, Any] = schema.get("properties") or {}
+    if level > MAX_LEVEL:
         return
     for name, each in properties.items():
-        parts.append(str(name).replace("_", " "))
+        parts.append(name.replace("_", " "))
         if isinstance(each, dict):
-            parts.append(str(each.get("description", "")))
-            parts.extend(str(value) for value in each.get("enum") or ())
-            _parameters(each, parts, level + 1)
+            inner = cast("dict[str, Any]", each)
+            parts.append(str(inner.get("description", "")))
+            parts.extend(str(value) for value in inner.get("enum") or ())
+            _parameters(inner, parts, level + 1)
 
 
 def clauses(query: str, search: ToolSearch, least: float) -> list[str]:

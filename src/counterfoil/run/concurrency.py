@@ -56,6 +56,12 @@ class EventLoop:
         async with self._asyncio.timeout(seconds):
             return await _rest(work, waiting_for)
 
+    def is_stray(self, error: BaseException) -> bool:
+        """Whether it says "cancelled", but nobody cancelled us: it was a task of the tool's own that was."""
+        if self._asyncio is None or not isinstance(error, self._asyncio.CancelledError):
+            return False
+        return not self._asyncio.current_task().cancelling()
+
     async def together(self, jobs: Iterable[Job]) -> None:
         """Run jobs concurrently and wait for all of them. If one raises, the others are cancelled, and that is raised.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -41,6 +41,10 @@ async def perform(
         content = tool.content(value)
     except (Exception, SystemExit) as error:  # noqa: BLE001 a tool may raise anything; nothing of it may leave the loop
         return _failed(call, tool, error, time.perf_counter() - began)
+    except BaseException as error:
+        if not loop.is_stray(error):
+            raise
+        return _failed(call, tool, error, time.perf_counter() - began)
     verdict = call.verdict
     if type(verdict) is Allowed and verdict.notes:
         content = (Text("".join(f"[note: {note}]\n" for note in verdict.notes)), *content)
@@ -50,6 +54,7 @@ async def perform(
 
 def _failed(call: Call, tool: Tool, error: BaseException, seconds: float) -> Finished | Doubted:
     name, limits = tool.name, tool.limits
+    error = _alone(error)
     if isinstance(error, ToolError):
         told = str(error) or f"{name} could not do this."
         if isinstance(error, NotApplied):
@@ -69,6 +74,14 @@ def _failed(call: Call, tool: Tool, error: BaseException, seconds: float) -> Fin
     if tool.effect in ("write", "irreversible"):
         return Doubted(call.call.id, doubt)
     return Finished(_error(call, told, limits.result_chars), seconds)
+
+
+def _alone(error: BaseException) -> BaseException:
+    """The one error in a group, as a task group of the tool's own raises it."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    inside = cast("tuple[BaseException, ...]", error.exceptions)
+    return _alone(inside[0]) if len(inside) == 1 else cast("BaseException", error)
 
 
 async def recover(call: Call, tool: Tool | None, now: float) -> Finished | Settled | Doubted:

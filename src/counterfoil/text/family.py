@@ -6,7 +6,7 @@ Only what the embedded model needs is here; a family is a value, so that more of
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -54,7 +54,7 @@ class Family(msgspec.Struct, frozen=True):
 
     def _declaration(self, tool: ToolSpec) -> str:
         if self.declare == "line":
-            properties = tool.parameters.get("properties") or {}
+            properties: dict[str, Any] = tool.parameters.get("properties") or {}
             return f"{tool.name}({', '.join(properties)}) - {tool.description}"
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         return json.dumps({"type": "function", "function": function}, ensure_ascii=False)
@@ -88,10 +88,19 @@ BARE = Family(
     habits=(("```json\n", "\n```"), ("<tool_call>\n", "\n</tool_call>")),
     declare="line",
     examples=(
-        ("Note for Peter: the bread is baked", '{"name": "note", "arguments": {"who": "Peter", "what": "the bread is baked"}}'),
-        ("How many minutes are 3 hours?", '{"name": "time", "arguments": {"amount": 3, "from": "hours", "to": "minutes"}}'),
+        (
+            "Note for Peter: the bread is baked",
+            '{"name": "note", "arguments": {"who": "Peter", "what": "the bread is baked"}}',
+        ),
+        (
+            "How many minutes are 3 hours?",
+            '{"name": "time", "arguments": {"amount": 3, "from": "hours", "to": "minutes"}}',
+        ),
         ("Convert 20 euros to yen", '{"name": "change", "arguments": {"amount": 20, "from": "euros", "to": "yen"}}'),
-        ("Close T-12 because it works now", '{"name": "close", "arguments": {"ticket": "T-12", "why": "it works now"}}'),
+        (
+            "Close T-12 because it works now",
+            '{"name": "close", "arguments": {"ticket": "T-12", "why": "it works now"}}',
+        ),
     ),
 )
 """One bare JSON object, for models that were taught no tool format at all."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from counterfoil.text.family import TAIL, Family, head
 from counterfoil.types.request import ToolSpec
@@ -72,12 +72,15 @@ def bound(schema: Any) -> Any:
     """
     if not isinstance(schema, dict):
         return schema
+    given = cast("dict[str, Any]", schema)
     result: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key in _MAPS and isinstance(value, dict):
-            result[key] = {name: bound(each) for name, each in value.items()}
-        elif key in _LISTS and isinstance(value, list):
-            result[key] = [bound(each) for each in value]
+    for key, value in given.items():
+        if key in _MAPS:
+            named: dict[str, Any] = value
+            result[key] = {name: bound(each) for name, each in named.items()}
+        elif key in _LISTS:
+            listed: list[Any] = value
+            result[key] = [bound(each) for each in listed]
         elif key in _SCHEMAS:
             result[key] = bound(value)
         elif key not in _NOTES:

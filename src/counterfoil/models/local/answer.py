@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from counterfoil.models.local.situation import Tried
 from counterfoil.types.request import ToolSpec
@@ -31,8 +31,9 @@ def lacking(tool: str, arguments: Sequence[str]) -> str:
 def unfit(tools: Sequence[ToolSpec]) -> str:
     """Say that no tool fits, and which there are."""
     if not tools:
-        return "I have no tools here, and this model writes nothing else."
-    return f"None of my tools fits that, so I have done nothing. I can use: {', '.join(tool.name for tool in tools)}."
+        return "I have no tools here, and I can write nothing but calls to tools."
+    able = ", ".join(tool.name.replace("_", " ") for tool in tools)
+    return f"None of my tools fits that, so nothing was done. What I can do: {able}."
 
 
 def _line(each: Tried) -> str:
@@ -57,9 +58,11 @@ def _result(text: str) -> str:
 
 def _plain(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{str(name).replace('_', ' ')} {_plain(each)}" for name, each in value.items())
+        fields = cast("dict[str, Any]", value)
+        return ", ".join(f"{name.replace('_', ' ')} {_plain(each)}" for name, each in fields.items())
     if isinstance(value, list):
-        return "; ".join(_plain(each) for each in value) or "none"
+        items = cast("list[object]", value)
+        return "; ".join(_plain(each) for each in items) or "none"
     if value is None:
         return "none"
     if isinstance(value, bool):

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from counterfoil.models.local.extra import need
 from counterfoil.models.local.gguf import Metadata
 from counterfoil.text.family import Family
-from counterfoil.types.error import MissingExtra, ModelError
+from counterfoil.types.error import ModelError
 from counterfoil.types.message import Message, Text, ToolCall
 from counterfoil.types.request import ToolSpec
 
@@ -31,15 +32,12 @@ class Chat:
     """
 
     def __init__(self, metadata: Metadata, family: Family) -> None:
-        try:
-            import minijinja  # noqa: PLC0415
-        except ImportError as error:
-            raise MissingExtra("The local model", "local") from error
+        minijinja = need("minijinja")
         self.family = family
         self._metadata = metadata
         # Longest first: a control token may contain another.
         self._control = sorted(metadata.control, key=len, reverse=True)
-        self._failed: type[Exception] = minijinja.TemplateError
+        self._failed: tuple[type[Exception], ...] = (minijinja.TemplateError, _TemplateRefuses)
         self._environment = minijinja.Environment(
             trim_blocks=True, lstrip_blocks=True, fuel=_FUEL, globals={"raise_exception": _raise}
         )
@@ -75,7 +73,8 @@ class Chat:
             self._metadata.template,
             messages=turns,
             add_generation_prompt=True,
-            bos_token="",  # noqa: S106 - llama.cpp adds it where the model wants it
+            # llama.cpp adds it where the model wants it.
+            bos_token="",
             eos_token=self._metadata.eos,
         )
         return text
@@ -108,5 +107,9 @@ def _joined(turns: Sequence[Turn]) -> list[Turn]:
     return result
 
 
+class _TemplateRefuses(Exception):
+    """The template called `raise_exception`."""
+
+
 def _raise(message: Any) -> str:
-    raise ValueError(str(message))
+    raise _TemplateRefuses(str(message))

@@ -18,7 +18,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """How decoding ended. `prompt` tokens include the `cached` ones, taken from the key-value cache of the turn before."""
+    """How decoding ended, in tokens. `prompt` includes the `cached` ones, reused from the key-value cache."""
 
     stop: Literal["end", "length", "cancelled"]
     prompt: int = 0

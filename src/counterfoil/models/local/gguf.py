@@ -39,7 +39,9 @@ def read(path: Path) -> Metadata:
         with path.open("rb") as file:
             values = _Reader(file, path).values()
     except OSError as error:
-        raise ModelError(f"{path.name} cannot be read: {error.strerror or error}. Give the path of a GGUF file.") from error
+        raise ModelError(
+            f"{path.name} cannot be read: {error.strerror or error}. Give the path of a GGUF file."
+        ) from error
     architecture = str(values.get("general.architecture", ""))
     tokens: list[str] = values.get("tokenizer.ggml.tokens", [])
     types: list[int] = values.get("tokenizer.ggml.token_type", [])
@@ -53,7 +55,9 @@ def read(path: Path) -> Metadata:
         template=template,
         context=int(values.get(f"{architecture}.context_length", 2048)),
         control=tuple(
-            token for token, kind in zip(tokens, types, strict=False) if kind in (_CONTROL, _USER_DEFINED) and token.strip()
+            token
+            for token, kind in zip(tokens, types, strict=False)
+            if kind in (_CONTROL, _USER_DEFINED) and token.strip()
         ),
         bos=_token(tokens, values.get("tokenizer.ggml.bos_token_id")),
         eos=_token(tokens, values.get("tokenizer.ggml.eos_token_id")),

@@ -14,10 +14,13 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from counterfoil.models.local.engine import Decoded, Listener, Piece
-from counterfoil.types.error import ContextOverflow, MissingExtra, ModelError
+from counterfoil.models.local.extra import need
+from counterfoil.types.error import ContextOverflow, ModelError
 from counterfoil.types.request import Sampling
 
 BATCH = 64
@@ -30,11 +33,7 @@ class LlamaEngine:
     """One GGUF model in memory, answering one question at a time. Greedy unless a temperature is asked for."""
 
     def __init__(self, path: Path, context: int, threads: int) -> None:
-        try:
-            import llguidance  # noqa: PLC0415
-            import xllamacpp  # noqa: PLC0415
-        except ImportError as error:
-            raise MissingExtra("The local model", "local") from error
+        llguidance, xllamacpp = need("llguidance"), need("xllamacpp")
         self.context = context
         self._server: Any = None
         self._matcher: Any = llguidance.LLMatcher
@@ -42,6 +41,8 @@ class LlamaEngine:
         self._sweep = weakref.finalize(self, shutil.rmtree, self._folder, True)
         try:
             self._server = xllamacpp.Server(self._parameters(xllamacpp, path, threads))
+            # One token, to have its loop running: a server that is stopped before that never stops.
+            self._server.handle_completions({"prompt": "a", "max_tokens": 1, "cache_prompt": False})
         except Exception as error:
             self.close()
             raise ModelError(f"{path.name} cannot be loaded by llama.cpp: {error}") from error
@@ -96,7 +97,8 @@ def _body(prompt: str, grammar: str | None, sampling: Sampling) -> dict[str, Any
         "logprobs": 1,
         "max_tokens": sampling.max_tokens if sampling.max_tokens is not None else _MAX_TOKENS,
         "temperature": sampling.temperature or 0.0,
-        "repeat_penalty": 1.0,
+        # Greedy prose of a small model goes in circles; a call must be free to repeat what it copies.
+        "repeat_penalty": 1.15 if grammar is None else 1.0,
         "stream_options": {"include_usage": True},
     }
     for name in ("top_p", "top_k", "seed"):
@@ -109,38 +111,85 @@ def _body(prompt: str, grammar: str | None, sampling: Sampling) -> dict[str, Any
     return body
 
 
+class _Token(msgspec.Struct, frozen=True):
+    logprob: float = 0.0
+
+
+class _Logprobs(msgspec.Struct, frozen=True):
+    content: tuple[_Token, ...] = ()
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    text: str = ""
+    logprobs: _Logprobs | None = None
+    finish_reason: str | None = None
+
+
+class _Details(msgspec.Struct, frozen=True):
+    cached_tokens: int = 0
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _Details = _Details()
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    message: str = ""
+    type: str = ""
+    n_prompt_tokens: int = 0
+
+
+class _Progress(msgspec.Struct, frozen=True):
+    total: int = 0
+    cache: int = 0
+
+
+class _Chunk(msgspec.Struct, frozen=True):
+    """What the server says at a time; fields that are of no use here are left out."""
+
+    choices: tuple[_Choice, ...] = ()
+    usage: _Usage | None = None
+    error: _Failure | None = None
+    prompt_progress: _Progress | None = None
+
+
 class _Call:
     """Takes the chunks of one completion. An exception in here would be swallowed by the wheel, so it is kept."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._error: BaseException | None = None
-        self._failure: dict[str, Any] | None = None
+        self._failure: _Failure | None = None
         self._finish: str | None = None
-        self._usage: dict[str, Any] = {}
+        self._usage: _Usage | None = None
+        self._progress = _Progress()
         self._pieces = 0
         self._cancelled = False
 
-    def take(self, chunk: dict[str, Any]) -> bool:
+    def take(self, chunk: object) -> bool:
         """Take one chunk; say whether to stop."""
         try:
-            return self._take(chunk)
+            return self._take(msgspec.convert(chunk, _Chunk))
         except BaseException as error:  # noqa: BLE001 - raised again by `result`, on our side of the wheel
             self._error = error
             return True
 
-    def _take(self, chunk: dict[str, Any]) -> bool:
-        if "error" in chunk:
-            self._failure = chunk["error"]
+    def _take(self, chunk: _Chunk) -> bool:
+        if chunk.error is not None:
+            self._failure = chunk.error
             return True
-        self._usage = chunk.get("usage") or self._usage
-        choice = chunk["choices"][0] if chunk.get("choices") else {}
-        self._finish = choice.get("finish_reason") or self._finish
-        content = (choice.get("logprobs") or {}).get("content") or []
-        if content or choice.get("text"):
-            self._pieces += max(1, len(content))
-            piece = Piece(choice.get("text", ""), sum(each["logprob"] for each in content) if content else None)
-            self._cancelled = self._listener(piece)
+        self._usage = chunk.usage or self._usage
+        self._progress = chunk.prompt_progress or self._progress
+        choice = chunk.choices[0] if chunk.choices else _Choice()
+        self._finish = choice.finish_reason or self._finish
+        tokens = choice.logprobs.content if choice.logprobs else ()
+        if tokens or choice.text:
+            self._pieces += max(1, len(tokens))
+            self._cancelled = self._listener(
+                Piece(choice.text, sum(each.logprob for each in tokens) if tokens else None)
+            )
         else:
             self._cancelled = self._finish is None and self._listener(None)
         return self._cancelled
@@ -150,17 +199,17 @@ class _Call:
         if self._error is not None:
             raise self._error
         if self._failure is not None:
-            if self._failure.get("type") == "exceed_context_size_error":
+            if self._failure.type == "exceed_context_size_error":
                 raise ContextOverflow(
-                    f"The conversation and the catalogue are {self._failure.get('n_prompt_tokens')} tokens long; the "
-                    f"local model was loaded with a context of {context}. Load it with a larger `context`, offer fewer "
+                    f"The conversation and the catalogue are {self._failure.n_prompt_tokens} tokens long; the local "
+                    f"model was loaded with a context of {context}. Load it with a larger `context`, offer fewer "
                     "tools, or start a new conversation."
                 )
-            raise ModelError(f"llama.cpp failed: {self._failure.get('message', self._failure)}")
-        details = self._usage.get("prompt_tokens_details") or {}
-        return Decoded(
-            "cancelled" if self._cancelled else "length" if self._finish == "length" else "end",
-            prompt=self._usage.get("prompt_tokens", 0),
-            cached=details.get("cached_tokens", 0),
-            output=self._usage.get("completion_tokens", self._pieces),
-        )
+            raise ModelError(f"llama.cpp failed: {self._failure.message}")
+        if self._cancelled:
+            return Decoded("cancelled", self._progress.total, self._progress.cache, self._pieces)
+        if self._finish is None or self._usage is None:
+            raise ModelError("llama.cpp ended without saying why.")
+        cached = self._usage.prompt_tokens_details.cached_tokens
+        stop: Literal["end", "length"] = "length" if self._finish == "length" else "end"
+        return Decoded(stop, self._usage.prompt_tokens, cached, self._usage.completion_tokens)

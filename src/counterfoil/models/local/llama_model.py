@@ -22,7 +22,7 @@ from counterfoil.text.family import HERMES, Family
 from counterfoil.text.grammar import answer_grammar, catalogue_grammar
 from counterfoil.text.reader import CallReader
 from counterfoil.types.error import ModelError
-from counterfoil.types.request import Request, Sampling, Stop, ToolSpec, Usage
+from counterfoil.types.request import Request, Sampling, Stop, Usage
 from counterfoil.types.stream import ReplyStart, ReplyStop, StreamEvent
 
 MAX_CALLS = 8
@@ -111,7 +111,7 @@ class _Turn:
     async def helped(self) -> AsyncGenerator[StreamEvent]:
         """Plan first, by words; then let the model write each call, or prose when no tool fits."""
         where = situation.read(self._request.messages)
-        planned = self._plan(where)
+        planned, quoting = self._plan(where), self._kit.policy.answer == "quote"
         for step in planned.steps:
             async with aclosing(self._step(step)) as events:
                 async for event in events:
@@ -124,15 +124,10 @@ class _Turn:
             async with aclosing(self._decode(prompt, answer_grammar(schema), HERMES, self._request.sampling)) as events:
                 async for event in events:
                     yield event
-        elif where.tried:
-            for event in self._writer.say(answer.quote(where.tried)):
-                yield event
-        elif planned.missing is not None:
-            for event in self._writer.say(answer.lacking(*planned.missing)):
-                yield event
-        elif planned.near:
-            # A model this small would say that it has done what it was asked: it may chat, but not about the tools.
-            for event in self._writer.say(answer.unfit(self._tools)):
+        elif quoting and (where.tried or self._tools):
+            # A model this small would make facts up, and say that it has done what it was asked.
+            said = answer.lacking(*planned.missing) if planned.missing else answer.unfit(self._tools)
+            for event in self._writer.say(answer.quote(where.tried) if where.tried else said):
                 yield event
         else:
             async with aclosing(self._prose()) as events:
@@ -177,7 +172,8 @@ class _Turn:
                 yield event
 
     async def _prose(self) -> AsyncGenerator[StreamEvent]:
-        said = [message for message in self._request.messages if not message.calls and not message.results]
+        tried = bool(self._request.messages and self._request.messages[-1].results)
+        said = [each for each in self._request.messages if tried or not (each.calls or each.results)]
         sampling = self._request.sampling
         most = min(sampling.max_tokens or MAX_CHAT, MAX_CHAT)
         prompt = self._kit.chat.conversation(said, ())

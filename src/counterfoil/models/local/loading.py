@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from counterfoil.models.local import gguf
+from counterfoil.models.local import extra, gguf
 from counterfoil.models.local.chat import Chat
 from counterfoil.models.local.llama import LlamaEngine
 from counterfoil.models.local.llama_model import LlamaModel
@@ -40,6 +40,8 @@ def load(
     not a GGUF file, no chat template.
     """
     wanted = str(name).removeprefix("local:") or DEFAULT
+    # Said before the weights are looked for: whoever has neither should read this line first.
+    extra.check(extra.NEEDLE if wanted == "needle" else extra.LLAMA)
     if wanted == "needle":
         return NeedleModel(find(WEIGHTS["needle"], progress), progress=progress, seed=seed)
     if wanted in WEIGHTS:

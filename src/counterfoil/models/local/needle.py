@@ -19,18 +19,26 @@ from counterfoil.models.local.decoding import Decoding
 from counterfoil.models.local.engine import Decoded
 from counterfoil.models.local.ground import unheard
 from counterfoil.models.local.needle_engine import NeedleEngine, write_prompt
-from counterfoil.models.local.policy import Policy, choose, plan
+from counterfoil.models.local.policy import SMALL, choose, plan
 from counterfoil.models.local.weights import Progress
 from counterfoil.models.model import BaseModel
 from counterfoil.text.reader import Read
 from counterfoil.types.error import ModelError
-from counterfoil.types.request import Request, ToolSpec, Usage
+from counterfoil.types.request import Request, Stop, ToolSpec, Usage
 from counterfoil.types.stream import ReplyStart, ReplyStop, StreamEvent
 
-NARROWED = Policy(narrow=3, least=1.0)
-"""Three tools: it reads its prompt anew for every request, so each tool costs time, and it picks well among few."""
+NARROWED = SMALL
+"""The words pick the tools that it is shown: it reads its prompt anew for every request, so each tool costs time.
+On the demonstration's requests it was right in 25 of 31 when shown the three best tools, ungrounded (1.9 s), and in 27
+when shown one a part (1.0 s).
+"""
 
 _CALLS = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+
+
+class _Written(msgspec.Struct, frozen=True):
+    name: str
+    arguments: dict[str, Any]
 
 
 class NeedleModel(BaseModel):
@@ -77,17 +85,18 @@ class NeedleModel(BaseModel):
         if wanted:
             text, done = await self._ask(wanted, tools, request)
             one = request.tool_choice.parallel is False
-            for name, arguments in self._sound(text, tools, (wanted, *where.earlier))[: 1 if one else None]:
-                raw = msgspec.json.encode(arguments).decode()
-                for read in (Read("call", name), Read("arguments", raw), Read("end")):
+            for call in _sound(text, tools, (wanted, *where.earlier))[: 1 if one else None]:
+                raw = msgspec.json.encode(call.arguments).decode()
+                for read in (Read("call", call.name), Read("arguments", raw), Read("end")):
                     for event in writer.take(read):
                         yield event
         if not writer.calls:
             if request.tool_choice.mode == "any":
                 raise ModelError("a tool call was demanded, and needle wrote none that conforms")
-            for event in writer.say(answer.quote(where.tried) if where.tried else answer.unfit(request.tools)):
+            allowed = choose(request.tools, request.tool_choice)
+            for event in writer.say(answer.quote(where.tried) if where.tried else answer.unfit(allowed)):
                 yield event
-        kind = "tool_calls" if writer.calls else "end"
+        kind: Stop = "tool_calls" if writer.calls else "end"
         yield ReplyStop(kind, kind, Usage(output_tokens=done.output))
 
     def _question(
@@ -116,23 +125,27 @@ class NeedleModel(BaseModel):
                 pieces.append(piece.text)
         return "".join(pieces), decoding.result
 
-    @staticmethod
-    def _sound(text: str, tools: Sequence[ToolSpec], said: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-        found = _CALLS.search(text)
+
+def _sound(text: str, tools: Sequence[ToolSpec], said: Sequence[str]) -> list[_Written]:
+    """Take the calls out of a completion, but only those that conform and of which every value was said."""
+    found = _CALLS.search(text)
+    try:
+        written = msgspec.json.decode(found.group(1), type=list[msgspec.Raw]) if found else []
+    except msgspec.DecodeError:
+        return []
+    known = {tool.name: tool for tool in tools}
+    sound: list[_Written] = []
+    for each in written:
         try:
-            written: Any = msgspec.json.decode(found.group(1)) if found else []
+            call = msgspec.json.decode(each, type=_Written)
         except msgspec.DecodeError:
-            written = []
-        known = {tool.name: tool for tool in tools}
-        sound: list[tuple[str, dict[str, Any]]] = []
-        for each in written if isinstance(written, list) else []:
-            name, arguments = (each.get("name"), each.get("arguments")) if isinstance(each, dict) else (None, None)
-            if not isinstance(arguments, dict) or name not in known:
-                continue
-            tool = known[name]
-            if validator_for(tool.parameters).is_valid(arguments) and not unheard(tool, arguments, said):
-                sound.append((name, arguments))
-        return sound
+            continue
+        tool = known.get(call.name)
+        if tool is None or not validator_for(tool.parameters).is_valid(call.arguments):
+            continue
+        if not unheard(tool, call.arguments, said):
+            sound.append(call)
+    return sound
 
 
 def _declaration(tool: ToolSpec) -> dict[str, Any]:

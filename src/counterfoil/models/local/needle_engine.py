@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from counterfoil.models.local import extra
 from counterfoil.models.local.engine import Decoded, Listener, Piece
-from counterfoil.types.error import ContextOverflow, MissingExtra, ModelError
+from counterfoil.types.error import ContextOverflow, ModelError
 from counterfoil.types.request import Sampling
 
 _PATIENCE = 0.05
@@ -31,8 +32,7 @@ class NeedleEngine:
     context = 8192
 
     def __init__(self, path: Path) -> None:
-        if find_spec("needle_rs") is None:
-            raise MissingExtra("The local model needle", "local")
+        extra.check(extra.NEEDLE)
         self._path = path
         self._child: subprocess.Popen[str] | None = None
         self._lines: SimpleQueue[str | None] = SimpleQueue()
@@ -53,7 +53,7 @@ class NeedleEngine:
             )
         child = self._child if self._child is not None and self._child.poll() is None else self._start()
         asked = {**json.loads(prompt), "temperature": sampling.temperature, "seed": sampling.seed}
-        assert child.stdin is not None  # noqa: S101 - opened as a pipe
+        assert child.stdin is not None
         child.stdin.write(json.dumps(asked) + "\n")
         child.stdin.flush()
         output = 0
@@ -110,10 +110,8 @@ class NeedleEngine:
         child.kill()
         child.wait()
         if child.stdin is not None:
-            try:
+            with contextlib.suppress(OSError):
                 child.stdin.close()
-            except OSError:
-                pass
 
 
 def write_prompt(query: str, tools: list[dict[str, Any]]) -> str:
@@ -122,7 +120,7 @@ def write_prompt(query: str, tools: list[dict[str, Any]]) -> str:
 
 
 def _pump(child: subprocess.Popen[str], lines: SimpleQueue[str | None]) -> None:
-    assert child.stdout is not None  # noqa: S101 - opened as a pipe
+    assert child.stdout is not None
     with child.stdout as source:
         for line in source:
             lines.put(line)

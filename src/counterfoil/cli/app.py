@@ -1,0 +1,71 @@
+"""The command line: parse, run, and turn whatever goes wrong into a sentence."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+
+from counterfoil import __version__
+from counterfoil.cli.commands import call, chat, convert, demo, people, replay, runs, tools
+from counterfoil.cli.options import EXIT_CODES
+from counterfoil.cli.output import Output
+from counterfoil.cli.problem import sentence
+
+_EPILOG = f"""a first look:
+  counterfoil demo                          an order desk, a real model, no key, no network
+  counterfoil chat shop:catalogue           talk to your own tools
+  counterfoil runs; counterfoil show last   what happened
+
+{EXIT_CODES}"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="counterfoil",
+        description="The tool-calling harness between a language model's requests and your systems.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"counterfoil {__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    for module in (demo, chat, call, tools, runs, people, replay, convert):
+        module.add(commands)
+    return top
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; returns its exit code."""
+    try:
+        options = parser().parse_args(arguments)
+    except SystemExit as stop:  # argparse has said why: help, a version, or what is wrong with the usage
+        return int(stop.code or 0)
+    out = Output(json=getattr(options, "json", False))
+    # What a tool raised is in the log, which is for whoever debugs it.
+    logging.getLogger("counterfoil").addHandler(logging.StreamHandler() if options.debug else logging.NullHandler())
+    try:
+        code: int = options.run(options, out)
+        out.flush()
+    except KeyboardInterrupt:
+        out.end_live()
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader has gone (`| head`). Python must not find that out again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except BaseException as error:  # noqa: BLE001 - whatever it is, a user gets a sentence
+        return _failed(error, out, options.debug)
+    return code
+
+
+def _failed(error: BaseException, out: Output, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    out.error(sentence(error, debug))
+    return 2

@@ -1,0 +1,150 @@
+"""What people decide: `confirmations`, `approve`, `deny`, `doubts`, `settle`, `cancel`. They need only the journal."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import msgspec
+
+from counterfoil.cli.journals import SHORT, answering, find_confirmation, find_run, opened
+from counterfoil.cli.options import Commands, command, journal_path, me, object_of
+from counterfoil.cli.output import Output
+from counterfoil.cli.words import BAD, DIM, GOOD, WAITS, call_parts, card, doubt_parts
+from counterfoil.run.harness import Harness
+
+CONFIRMATIONS_EXAMPLES = """
+counterfoil confirmations
+counterfoil confirmations --json
+"""
+APPROVE_EXAMPLES = """
+counterfoil approve 3f9c1a --by bob                              # the beginning of the id, if it is the only one
+counterfoil approve 3f9c1a/1.1/8d22c0 --by bob --digest 8d22...  # only if the call is still what was shown
+counterfoil approve 3f9c1a --by bob --arguments '{"order_id": "ORD-2"}'
+"""
+DENY_EXAMPLES = """
+counterfoil deny 3f9c1a --by bob --reason "it has been shipped"
+"""
+DOUBTS_EXAMPLES = """
+counterfoil doubts
+"""
+SETTLE_EXAMPLES = """
+counterfoil settle last 1.1 happened --by bob --result "refund 77 was made"
+counterfoil settle 3f9c1a 2.1 retry --by bob        # it certainly did not happen
+counterfoil settle 3f9c1a 2.1 abandon --by bob      # nobody knows, nobody will
+"""
+CANCEL_EXAMPLES = """
+counterfoil cancel last --reason "no longer wanted"
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    parser = command(commands, "confirmations", "list the calls that wait for a person", CONFIRMATIONS_EXAMPLES)
+    _set(parser, _confirmations)
+    parser = command(commands, "approve", "approve one waiting call, once, with these very arguments", APPROVE_EXAMPLES)
+    _answer_arguments(parser)
+    parser.add_argument("--digest", help="the digest on the card: refuses if the call has changed since")
+    parser.add_argument("--arguments", metavar="JSON", help="approve it with these arguments instead; judged again")
+    _set(parser, _approve)
+    parser = command(commands, "deny", "decline one waiting call", DENY_EXAMPLES)
+    _answer_arguments(parser)
+    _set(parser, _deny)
+    parser = command(commands, "doubts", "list the calls that may or may not have taken effect", DOUBTS_EXAMPLES)
+    _set(parser, _doubts)
+    parser = command(commands, "settle", "say what became of a call in doubt", SETTLE_EXAMPLES)
+    parser.add_argument("run_id", metavar="RUN")
+    parser.add_argument("call_id", metavar="CALL", help="the call's id within the run, like 1.1")
+    parser.add_argument("how", choices=["happened", "retry", "abandon"])
+    parser.add_argument("--by", metavar="NAME", help="who says so (default: you)")
+    parser.add_argument("--result", metavar="TEXT", help="what the model reads, when it happened")
+    _set(parser, _settle)
+    parser = command(commands, "cancel", "stop a run: its open calls are refused", CANCEL_EXAMPLES)
+    parser.add_argument("run_id", metavar="RUN")
+    parser.add_argument("--by", metavar="NAME", help="who stops it (default: you)")
+    parser.add_argument("--reason", default="", metavar="TEXT")
+    _set(parser, _cancel)
+
+
+def _answer_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("confirmation", metavar="ID", help="the confirmation's id, or the beginning of it")
+    parser.add_argument("--by", metavar="NAME", help="who answers (default: you)")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; a model reads it when you decline")
+
+
+def _set(
+    parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace, Output, Harness], Awaitable[int]]
+) -> None:
+    async def within(options: argparse.Namespace, out: Output) -> int:
+        async with opened(journal_path(options), options.wait) as journal:
+            return await work(options, out, answering(journal))
+
+    def run(options: argparse.Namespace, out: Output) -> int:
+        return anyio.run(within, options, out)
+
+    parser.set_defaults(run=run)
+
+
+async def _confirmations(options: argparse.Namespace, out: Output, harness: Harness) -> int:
+    waiting = await harness.confirmations()
+    for each in waiting:
+        out.data(msgspec.to_builtins(each))
+        out.say((each.id, "bold"))
+        out.box(card(each), indent=2, style=WAITS)
+    out.say(f"{len(waiting)} waiting" + (": counterfoil approve ID --by NAME" if waiting else ""))
+    return 0
+
+
+async def _approve(options: argparse.Namespace, out: Output, harness: Harness) -> int:
+    given = object_of(options.arguments, "--arguments") if options.arguments is not None else None
+    return await _answer(options, out, harness, approve=True, arguments=given, digest=options.digest)
+
+
+async def _deny(options: argparse.Namespace, out: Output, harness: Harness) -> int:
+    return await _answer(options, out, harness, approve=False)
+
+
+async def _answer(options: argparse.Namespace, out: Output, harness: Harness, *, approve: bool, **more: Any) -> int:
+    by = options.by or me()
+    id = await find_confirmation(harness, options.confirmation)
+    found = await harness.answer(id, approve=approve, by=by, reason=options.reason, **more)
+    said = "approved" if approve else "declined"
+    out.data({"confirmation": found.id, "run": found.run_id, "approved": approve, "by": by})
+    out.say((said, GOOD if approve else BAD), f" by {by}: ", *call_parts(found.call), f"  for {found.requester}")
+    if more.get("arguments") is not None:
+        out.say("with other arguments: they are judged again when the run goes on", indent=2)
+    out.say((f"run {found.run_id[:SHORT]} goes on when it is resumed", DIM))
+    return 0
+
+
+async def _doubts(options: argparse.Namespace, out: Output, harness: Harness) -> int:
+    found = await harness.doubts()
+    for each in found:
+        out.data(msgspec.to_builtins(each))
+        out.say((f"{each.run_id[:SHORT]} ", "bold"), *doubt_parts(each))
+        out.say((f"idempotency key {each.key}", DIM), indent=2)
+    out.say(f"{len(found)} in doubt" + (": counterfoil settle RUN CALL happened|retry|abandon" if found else ""))
+    return 0
+
+
+async def _settle(options: argparse.Namespace, out: Output, harness: Harness) -> int:
+    by = options.by or me()
+    run_id = (await find_run(harness.journal, options.run_id)).id
+    await harness.settle(run_id, options.call_id, options.how, by=by, result=options.result)
+    out.data({"run": run_id, "call": options.call_id, "how": options.how, "by": by})
+    out.say(f"call {options.call_id} is settled as {options.how} by {by}")
+    out.say((f"run {run_id[:SHORT]} goes on when it is resumed", DIM))
+    return 0
+
+
+async def _cancel(options: argparse.Namespace, out: Output, harness: Harness) -> int:
+    run_id = (await find_run(harness.journal, options.run_id)).id
+    run = await harness.cancel(run_id, by=options.by or me(), reason=options.reason)
+    out.data({"run": run_id, "outcome": run.outcome.kind})
+    if run.outcome.kind == "cancelled":
+        out.say(f"run {run_id[:SHORT]} is cancelled")
+        return 0
+    out.say(f"run {run_id[:SHORT]} is {run.outcome.kind}: its process stops it before its next step, or it was done")
+    return 0 if run.outcome.kind in ("answered", "limit") else 1

@@ -1,0 +1,1 @@
+"""The demonstration: an order desk, and a tour of it."""

@@ -1,0 +1,94 @@
+"""The tables of a Postgres journal, by version; they live in a schema of their own, `counterfoil`."""
+
+from __future__ import annotations
+
+from counterfoil.journal.postgres.server import Connection, DatabaseError, Server
+from counterfoil.types.error import JournalError
+
+_FIRST = """
+CREATE TABLE counterfoil.version (version integer PRIMARY KEY, since timestamptz NOT NULL DEFAULT now());
+CREATE TABLE counterfoil.session (
+    id text PRIMARY KEY, n bigint GENERATED ALWAYS AS IDENTITY, requester text NOT NULL, status text NOT NULL,
+    owner text NOT NULL, epoch integer NOT NULL, wake bigint NOT NULL DEFAULT 0, created double precision NOT NULL,
+    updated double precision NOT NULL, head integer NOT NULL DEFAULT 0, hash text NOT NULL) WITH (fillfactor = 70);
+CREATE INDEX session_latest ON counterfoil.session (created, n);
+CREATE INDEX session_status ON counterfoil.session (status);
+CREATE TABLE counterfoil.event (
+    session text NOT NULL, seq integer NOT NULL, epoch integer NOT NULL, at double precision NOT NULL,
+    v integer NOT NULL, kind text NOT NULL, data bytea, digest text NOT NULL, hash text NOT NULL,
+    PRIMARY KEY (session, seq));
+CREATE TABLE counterfoil.inbox (
+    session text NOT NULL, n integer NOT NULL, at double precision NOT NULL, by text NOT NULL, kind text NOT NULL,
+    ref text NOT NULL, data bytea NOT NULL, PRIMARY KEY (session, n), UNIQUE (session, kind, ref));
+CREATE TABLE counterfoil.blob (sha256 text PRIMARY KEY, bytes bytea NOT NULL);
+CREATE VIEW counterfoil.entry AS
+    SELECT e.session, e.seq, e.epoch, to_timestamp(e.at) AS at, e.kind,
+           convert_from(coalesce(e.data, b.bytes), 'UTF8')::json AS data
+    FROM counterfoil.event e LEFT JOIN counterfoil.blob b ON e.data IS NULL AND b.sha256 = e.digest;
+"""
+
+MIGRATIONS: list[str] = [_FIRST]
+"""Step n brings version n to version n + 1. A step that was released is never edited: another is added."""
+
+
+def version(db: Connection) -> int:
+    """The version of the tables there; 0: there are none. Raises `JournalError` when they are somebody else's."""
+    row = db.execute("SELECT to_regnamespace('counterfoil') IS NULL, to_regclass('counterfoil.version')").fetchone()
+    if row is None or row[0]:
+        return 0
+    if row[1] is not None:
+        found = db.execute("SELECT coalesce(max(version), 0) FROM counterfoil.version").fetchone()
+        return int(found[0]) if found else 0
+    tables = db.execute("SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('counterfoil')").fetchone()
+    if tables is not None:
+        raise JournalError("the schema 'counterfoil' of that database belongs to something else: name another database")
+    return 0
+
+
+def ensure(db: Connection, server: Server, *, create: bool) -> None:
+    """Create the tables where there are none; refuse older ones, which only `migrate` changes, and newer ones."""
+    found = version(db)
+    if found == 0:
+        if not create:
+            raise JournalError(f"there is no journal in {server.name}: name another database, or begin one with a run")
+        migrate(db, server)
+    elif found < len(MIGRATIONS):
+        raise JournalError(
+            f"{server.name} has tables of an older counterfoil (schema {found}; this one needs {len(MIGRATIONS)}): "
+            f"stop its workers and run `counterfoil journal migrate --journal {server.name}`"
+        )
+    else:
+        _refuse_newer(found, server)
+
+
+def migrate(db: Connection, server: Server) -> tuple[int, int]:
+    """Create the tables or bring them up to date, in one transaction. Returns the versions before and after.
+
+    Raises `JournalError`: they are newer, or not ours.
+    """
+    try:
+        with db.transaction():
+            # Two processes that start at once do not both create them.
+            db.execute("SELECT pg_advisory_xact_lock(hashtextextended('counterfoil schema', 0))")
+            before = version(db)
+            _refuse_newer(before, server)
+            if before == 0:
+                row = db.execute("SELECT to_regnamespace('counterfoil') IS NULL").fetchone()
+                if row is not None and row[0]:
+                    db.execute("CREATE SCHEMA counterfoil")
+            for step, statements in enumerate(MIGRATIONS[before:], before):
+                for statement in statements.split(";\n"):
+                    if statement.strip():
+                        db.execute(statement.encode())
+                db.execute("INSERT INTO counterfoil.version (version) VALUES (%s)", (step + 1,))
+    except DatabaseError as error:
+        raise server.explained(error) from error
+    return before, len(MIGRATIONS)
+
+
+def _refuse_newer(found: int, server: Server) -> None:
+    if found > len(MIGRATIONS):
+        raise JournalError(
+            f"{server.name} was written by a newer counterfoil (schema {found}; this one knows {len(MIGRATIONS)}): "
+            "upgrade counterfoil"
+        )
