@@ -8,6 +8,7 @@ from counterfoil.journal.memory import MemoryJournal
 from counterfoil.journal.sqlite import SqliteJournal
 from counterfoil.models.function import Function
 from counterfoil.models.model import BaseModel, Model
+from counterfoil.models.replay import Replay
 from counterfoil.models.scripted import Scripted
 from counterfoil.run.activation import Event, Progress
 from counterfoil.run.harness import Harness
@@ -80,6 +81,7 @@ __all__ = [
     "Rate",
     "Reasoning",
     "Refusal",
+    "Replay",
     "Reply",
     "Request",
     "Run",

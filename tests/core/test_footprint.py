@@ -14,7 +14,7 @@ FILES = 16
 
 def test_one_tool_call_takes_a_short_path() -> None:
     script = [sys.executable, str(ROOT / "scripts" / "footprint"), "--list"]
-    printed = subprocess.run(script, capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603
+    printed = subprocess.run(script, capture_output=True, text=True, check=True, timeout=60).stdout
     counted = re.match(r"one tool call enters (\d+) files and (\d+) functions of ours\n", printed)
     assert counted is not None
     files, functions = int(counted[1]), int(counted[2])

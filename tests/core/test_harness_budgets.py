@@ -10,6 +10,7 @@ import pytest
 from core_kit import ADA, Checked, ask, assert_well_formed, only, person, play
 
 from counterfoil import (
+    Budget,
     Catalogue,
     Harness,
     Limits,
@@ -20,7 +21,10 @@ from counterfoil import (
     Rate,
     Reply,
     Request,
+    Scripted,
+    Session,
     Text,
+    ToolCall,
     Usage,
     tool,
 )
@@ -195,3 +199,17 @@ async def test_text_beside_calls_and_a_wrong_stop_reason_do_not_matter() -> None
     said = Reply(Message("assistant", (Text("Let me see."), ask("act", n=1), ask("act", "c2", n=2))), "end", "stop")
     run, _ = await play([said, "done"], [act])
     assert (ran, run.text) == ([1, 2], "done")
+
+
+async def test_a_ceiling_on_cost_closes_on_a_model_that_names_no_price() -> None:
+    unpriced = Reply(Message("assistant", (ToolCall("a", "look", {}),)), "tool_calls", usage=Usage(10, 10))
+
+    @tool(effect="read", permission="look")
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    session = Session(requester="ada", permissions=frozenset({"look"}), budget=Budget(cost=1.0))
+    run = await Harness(Scripted([unpriced, "ok"]), Catalogue([look])).run("x", session)
+    assert (run.outcome.kind, run.outcome.which) == ("limit", "cost")
+    assert run.results["1.1"].code == "over_limit"

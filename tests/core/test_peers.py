@@ -206,7 +206,7 @@ async def test_kill_inside_a_write_is_never_silently_repeated(tmp_path: Path) ->
         anyio.run(main)
     """
     database, effects = tmp_path / "runs.db", tmp_path / "effects"
-    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(database), str(effects)], timeout=60)  # noqa: ASYNC221, S603
+    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(database), str(effects)], timeout=60)  # noqa: ASYNC221
     assert killed.returncode == -signal.SIGKILL
 
     @tool(effect="write", name="send")

@@ -21,7 +21,7 @@ KILLS = 20
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     script = [sys.executable, str(WORKER), *map(str, arguments)]
-    worker = subprocess.Popen(script, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    worker = subprocess.Popen(script, stdout=subprocess.PIPE, text=True)
     assert worker.stdout is not None
     if hasattr(fcntl, "F_SETPIPE_SZ"):  # so that it cannot run far ahead of who reads its progress
         fcntl.fcntl(worker.stdout, fcntl.F_SETPIPE_SZ, 4096)

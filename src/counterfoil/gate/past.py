@@ -12,13 +12,15 @@ class Past:
     calls included.
     """
 
-    __slots__ = ("allowed", "by_tool", "cost", "identical", "tokens", "turns")
+    __slots__ = ("allowed", "by_tool", "cost", "identical", "tokens", "turns", "unpriced")
 
     def __init__(self) -> None:
         self.turns = 0
         self.allowed = 0
         self.tokens = 0
         self.cost = 0.0
+        self.unpriced = False
+        """Whether a reply came with tokens and no price."""
         self.by_tool: dict[str, int] = {}
         self.identical: dict[tuple[str, bytes], int] = {}
 
@@ -28,7 +30,8 @@ class Past:
             return "turns"
         if budget.tokens is not None and self.tokens >= budget.tokens:
             return "tokens"
-        if budget.cost is not None and self.cost >= budget.cost:
+        # What has no price cannot be held below a ceiling: the first reply of that kind reaches it.
+        if budget.cost is not None and (self.unpriced or self.cost >= budget.cost):
             return "cost"
         return None
 
@@ -36,5 +39,6 @@ class Past:
         """Begin again with the next user message: the budget is per exchange, tokens and cost included."""
         self.turns = self.allowed = self.tokens = 0
         self.cost = 0.0
+        self.unpriced = False
         self.by_tool.clear()
         self.identical.clear()

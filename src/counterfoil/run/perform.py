@@ -80,8 +80,8 @@ def _alone(error: BaseException) -> BaseException:
     """The one error in a group, as a task group of the tool's own raises it."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    inside = cast("tuple[BaseException, ...]", error.exceptions)
-    return _alone(inside[0]) if len(inside) == 1 else cast("BaseException", error)
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    return _alone(group.exceptions[0]) if len(group.exceptions) == 1 else group
 
 
 async def recover(call: Call, tool: Tool | None, now: float) -> Finished | Settled | Doubted:

@@ -138,6 +138,7 @@ class State:
         if (usage := entry.usage) is not None:
             past.tokens += usage.input_tokens + usage.output_tokens
             past.cost += usage.cost or 0.0
+            past.unpriced |= usage.cost is None
         self.open = [Call(block) for block in message.blocks if isinstance(block, ToolCall)]
         self.unanswered = len(self.open)
         for call in self.open:

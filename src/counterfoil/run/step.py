@@ -123,7 +123,7 @@ def _within_turn(calls: list[Call]) -> Step:
 
 
 def _nudged(state: State) -> bool:
-    return state.messages[-1].name == NUDGER
+    return bool(state.messages) and state.messages[-1].name == NUDGER
 
 
 NUDGER = "counterfoil"

@@ -216,11 +216,12 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
     if name is None:
         raise CatalogueError(f"give the tool made of {function!r} a name: tool(name='...')(...)")
     signature = Signature(function)
-    output_schema = options.pop("output_schema", None)
+    output_schema, strict = options.pop("output_schema", None), options.pop("strict", None)
     spec = ToolSpec(
         name,
         description if description is not None else signature.description,
         signature.schema,
+        strict=strict,
         output_schema=output_schema,
     )
     convert = signature.convert if signature.numbers or signature.shared or not signature.simple else None
@@ -250,6 +251,7 @@ def tool(
     name: str | None = ...,
     description: str | None = ...,
     output_schema: dict[str, Any] | None = ...,
+    strict: bool | None = ...,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -265,6 +267,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     output_schema: dict[str, Any] | None = None,
+    strict: bool | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a `Tool` of a typed function, sync or async: its name, docstring and type hints are the declaration.
 
@@ -272,7 +275,8 @@ def tool(
     must hold (default: the tool's name); `authorize(session, arguments)` returns a reason when this requester may not
     do this to that object; `returns` keeps only those fields of the result; `lookup(key)` asks the service whether the
     call with that idempotency key happened, and returns what the tool would have, or `None`; `coerce` lets a string
-    that parses as the number or object the schema wants pass as that. Raises `CatalogueError` saying what to change.
+    that parses as the number or object the schema wants pass as that; `strict` asks the provider to decode by the schema,
+    where it has such a mode. Raises `CatalogueError` saying what to change.
     """
     options = {
         "effect": effect,
@@ -283,6 +287,7 @@ def tool(
         "lookup": lookup,
         "coerce": coerce,
         "output_schema": output_schema,
+        "strict": strict,
     }
     if function is not None:
         return _make(function, name, description, **options)

@@ -12,7 +12,8 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
     """The ceilings of one run, from one user message to the answer. `None`: no ceiling.
 
     On the last turn no call runs, because nobody would read its result: the calls get refusals and the run ends as
-    `limit`; with `last_answer` the model is asked once more, with tools forbidden.
+    `limit`; with `last_answer` the model is asked once more, with tools forbidden. A ceiling on `cost` needs a model
+    that says what it costs: a reply with tokens and no price reaches it at once.
     """
 
     turns: int = 16

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
-from typing import Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 import msgspec
 
 from counterfoil.types.error import WireError
+from counterfoil.wires.wire import Body
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,16 +33,14 @@ def guarded(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return wrap
 
 
-def guarded_feed(
-    what: str,
-) -> Callable[[Callable[Concatenate[S, P], Iterable[R]]], Callable[Concatenate[S, P], Iterator[R]]]:
-    """The same for a `feed` that is a generator: it is read as its events are taken."""
+def guarded_feed(what: str) -> Callable[[Callable[[S, Body], R]], Callable[[S, Body], R]]:
+    """The same for a `feed`, which runs once for each token: no arguments are packed, and nothing is left to be run."""
 
-    def wrap(feed: Callable[Concatenate[S, P], Iterable[R]]) -> Callable[Concatenate[S, P], Iterator[R]]:
+    def wrap(feed: Callable[[S, Body], R]) -> Callable[[S, Body], R]:
         @functools.wraps(feed)
-        def guard(reader: S, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+        def guard(reader: S, event: Body, /) -> R:
             try:
-                yield from feed(reader, *args, **kwargs)
+                return feed(reader, event)
             except _TRIPPED as error:
                 raise _wrong(what, error) from error
 
