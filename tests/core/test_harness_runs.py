@@ -26,6 +26,7 @@ from counterfoil import (
     MemoryJournal,
     Message,
     Progress,
+    Reasoning,
     Run,
     RunNotFound,
     Scripted,
@@ -291,14 +292,31 @@ async def test_an_outside_call_is_journalled_and_its_id_is_single(journal: Journ
         await harness.run("x", ADA)
 
 
+async def test_attributes_that_cannot_be_journalled_are_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="attributes are journalled"):
+        Session(requester="ada", attributes={"socket": object()})
+
+
+@pytest.mark.parametrize("said", ["hi \ud800", "\udfff"])
+async def test_half_a_surrogate_pair_is_replaced_before_it_is_kept(tmp_path: Path, said: str) -> None:
+    journal = SqliteJournal(tmp_path / "runs.db")
+    calls = [Reasoning(said), ToolCall(said, said, raw=said), ToolCall("b", "look", {"n": said})]
+    run = await Harness(Checked([calls, said]), Catalogue([look]), journal=journal).run(said, ADA)
+    assert run.outcome.kind == "answered"
+    assert run.text == said.encode("utf-8", "replace").decode()
+    assert [result.code for result in run.results.values()] == ["unknown_tool", "not_parsed"]
+    assert (await Harness(None, Catalogue(), journal=journal).read(run.id)).state.hash == run.state.hash
+    await journal.aclose()
+
+
 async def test_a_call_that_cannot_be_journalled_lets_go_of_its_run(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "runs.db")
-    odd = Session(requester="ada", permissions=frozenset({"*"}), attributes={"socket": object()})
+    odd = {"scripted": {"socket": object()}}
     harness = Harness(Checked([]), Catalogue([look]), journal=journal)
     with pytest.raises(TypeError, match="object"):
-        await harness.call(ask("look", n=1), odd, run_id="r")
+        await harness.call(ToolCall("a", "look", {"n": 1}, ext=odd), ADA, run_id="r")
     with pytest.raises(TypeError, match="object"):
-        await harness.run("x", odd, run_id="s")
+        await harness.run([Text("x", ext=odd)], ADA, run_id="s")
     for id in ("r", "s"):
         log, records = await journal.claim(id)
         assert records == []

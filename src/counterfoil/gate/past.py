@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from counterfoil.types.session import Budget
-
 
 class Past:
     """How much a run has used up since the requester last spoke.
@@ -23,17 +21,6 @@ class Past:
         """Whether a reply came with tokens and no price."""
         self.by_tool: dict[str, int] = {}
         self.identical: dict[tuple[str, bytes], int] = {}
-
-    def spent_up(self, budget: Budget) -> str | None:
-        """The name of the first ceiling that is reached: after it no model is asked and no call runs."""
-        if self.turns >= budget.turns:
-            return "turns"
-        if budget.tokens is not None and self.tokens >= budget.tokens:
-            return "tokens"
-        # What has no price cannot be held below a ceiling: the first reply of that kind reaches it.
-        if budget.cost is not None and (self.unpriced or self.cost >= budget.cost):
-            return "cost"
-        return None
 
     def new_exchange(self) -> None:
         """Begin again with the next user message: the budget is per exchange, tokens and cost included."""

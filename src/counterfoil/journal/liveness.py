@@ -38,7 +38,7 @@ class Presence:
         try:
             if fcntl is None:
                 return True
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: several may look at once
         except BlockingIOError:
             return True
         else:

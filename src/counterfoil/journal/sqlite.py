@@ -265,19 +265,19 @@ class SqliteJournal:
         self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
     ) -> list[RunInfo]:
         """List runs, the latest first. A run whose owner died while running is `ready`."""
+        owners = self._query("SELECT DISTINCT owner FROM session WHERE status = 'running'")
+        dead = [owner for (owner,) in owners if not self._presence.alive(owner)]
         rows = self._query(
-            "SELECT id, status, requester, epoch, created, updated, owner FROM session "
-            "WHERE (?1 IS NULL OR requester = ?1) "
-            "AND (?2 IS NULL OR status = ?2 OR (?2 = 'ready' AND status = 'running')) "
-            "ORDER BY created DESC, rowid DESC LIMIT ?3",
-            (requester, status, limit),
+            "SELECT id, CASE WHEN status = 'running' AND owner IN (SELECT value FROM json_each(?1)) THEN 'ready' "
+            "ELSE status END AS now, requester, epoch, created, updated FROM session "
+            "WHERE (?2 IS NULL OR requester = ?2) AND (?3 IS NULL OR now = ?3) "
+            "ORDER BY created DESC, rowid DESC LIMIT ?4",
+            (msgspec.json.encode(dead).decode(), requester, status, limit),
         )
-        found: list[RunInfo] = []
-        for id, stored, who, epoch, created, updated, owner in rows:
-            now: Status = "ready" if stored == "running" and not self._presence.alive(owner) else stored
-            if status in (None, now):
-                found.append(RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated))
-        return found
+        return [
+            RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated)
+            for id, now, who, epoch, created, updated in rows
+        ]
 
     async def verify(self, run_id: str | None = None) -> list[str]:
         """Check every record of one run or of all against its chain. Returns one sentence per fault; none: intact."""

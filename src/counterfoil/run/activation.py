@@ -136,7 +136,7 @@ class Activation:
     @staticmethod
     def status(state: State) -> Status:
         """The same, as the index has it."""
-        return _STATUS.get(Activation.standing(state).kind, "done")
+        return "doubt" if state.unsettled else _STATUS.get(Activation.standing(state).kind, "done")
 
     async def __aenter__(self) -> Activation:
         return self
@@ -236,7 +236,7 @@ class Activation:
                 return step
             if not await self._take_up_inbox():
                 self.outcome = step.outcome
-                self._status = _STATUS.get(step.outcome.kind, "done")
+                self._status = self.status(self.state)
                 break
         return None
 
@@ -396,9 +396,18 @@ class Activation:
     # -- what comes from outside
 
     async def _take_over(self) -> None:
-        """Hear what came while nobody worked on the run before anything of it is done: it may have been cancelled."""
+        """Hear what came while nobody worked on the run, before anything of it is done: it may have been cancelled.
+
+        And ask again about calls in doubt: their services may know by now.
+        """
         if self.state.open:
             await self._take_up_inbox()
+        for call in self.state.unsettled:
+            tool = self.tools.get(call.call.name)
+            if call.result is None and tool is not None and tool.lookup is not None:
+                found = await recover(call, tool, time.time())
+                if not isinstance(found, Doubted):
+                    await self.commit(found)
 
     async def _take_up_inbox(self) -> bool:
         """Turn what people sent into entries. Says whether anything changed."""

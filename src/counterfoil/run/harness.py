@@ -25,7 +25,7 @@ from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import Entry, Loaded, Opened, Record, Said
 from counterfoil.types.error import ConfirmationError, CounterfoilError, RunBusy, RunNotFound, SettlementError
 from counterfoil.types.history import repair
-from counterfoil.types.message import Block, Message, Text, ToolCall, ToolResult, system, user
+from counterfoil.types.message import Block, Message, Text, ToolCall, ToolResult, sound, system, user
 from counterfoil.types.request import Reply, Sampling
 from counterfoil.types.session import Session
 
@@ -226,6 +226,10 @@ class Harness:
         doubt = next((each for each in run.doubts if each.call.id == call_id), None)
         if doubt is None:
             raise SettlementError(f"call {call_id} of run {run_id} is not in doubt")
+        if how == "retry" and call_id in run.results:
+            raise SettlementError(
+                f"run {run_id} was stopped and has gone on without call {call_id}: settle it as happened or abandon"
+            )
         tool = self.catalogue.get(doubt.call.name)
         until = doubt.started_at + ((tool.limits.timeout or 0) if tool else 0)
         if how == "retry" and time.time() < until:
@@ -265,7 +269,7 @@ class Harness:
             raise CounterfoilError(
                 "this harness has no model: it serves outside calls only. Give it one to run prompts"
             )
-        message = prompt if isinstance(prompt, Message) else user(prompt)
+        message = prompt if isinstance(prompt, Message) else user(sound(prompt) if isinstance(prompt, str) else prompt)
         state = State()
         entries: list[Entry] = [Opened(session, self.catalogue.digest, self.model.name, described)]
         if run_id is None:

@@ -36,13 +36,14 @@ def take_up(item: Item, state: State, run_id: str) -> Iterator[Entry]:
             yield Ended(Outcome("cancelled", detail=f"cancelled by {item.by}{said}"))
         return
     call = state.calls.get(str(item.data.get("call_id")))
-    if call is None or call.result is not None:
+    if call is None:
         return
     if item.kind == "answer" and call.waiting and item.ref == confirmation_id(run_id, call):
         yield from _answer(item, call, state, run_id)
     elif (
         item.kind == "settle"
         and call.doubt is not None
+        and (call.result is None or item.data["how"] != "retry")
         and item.ref == doubt_ref(call.call.id, call.started.at if call.started else 0.0)
     ):
         result = None

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from counterfoil.types.json import MAX_DEPTH, canonical, depth, is_array, is_object, read_object
-from counterfoil.types.message import Block, Message, ToolCall
+from counterfoil.types.message import Block, Message, Reasoning, Text, ToolCall, sound
 from counterfoil.types.request import Reply
 
 
@@ -24,10 +24,10 @@ def admit(reply: Reply, turn: int) -> tuple[Message, tuple[str, ...]]:
     number = 0
     for block in message.blocks:
         if not isinstance(block, ToolCall):
-            blocks.append(block)
+            blocks.append(_sound(block))
             continue
         number += 1
-        provider_id = block.provider_id or block.id
+        provider_id = sound(block.provider_id or block.id)
         if provider_id in seen or not provider_id:
             notes.append(
                 f"call {turn}.{number} came with the {'repeated' if provider_id else 'blank'} id {provider_id!r}"
@@ -42,9 +42,9 @@ def admit(reply: Reply, turn: int) -> tuple[Message, tuple[str, ...]]:
         blocks.append(
             ToolCall(
                 f"{turn}.{number}",
-                block.name,
+                sound(block.name),
                 arguments,
-                block.raw,
+                None if block.raw is None else sound(block.raw),
                 error,
                 provider_id,
                 block.kind,
@@ -52,9 +52,13 @@ def admit(reply: Reply, turn: int) -> tuple[Message, tuple[str, ...]]:
                 block.ext,
             )
         )
-    if not number and message.role == "assistant":
-        return message, ()
     return Message("assistant", tuple(blocks), message.name, message.ext), tuple(notes)
+
+
+def _sound(block: Block) -> Block:
+    if isinstance(block, Text | Reasoning) and not block.text.isascii():
+        return msgspec.structs.replace(block, text=sound(block.text))
+    return block
 
 
 def _arguments(call: ToolCall) -> tuple[dict[str, Any] | None, str | None]:

@@ -81,7 +81,7 @@ class Run:
     @property
     def doubts(self) -> list[Doubt]:
         """The calls that may or may not have taken effect."""
-        return [_doubt(self.id, call) for call in self.state.open if call.doubt is not None]
+        return [_doubt(self.id, call) for call in self.state.unsettled]
 
 
 def confirmations(run_id: str, state: State) -> list[Confirmation]:

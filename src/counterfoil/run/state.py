@@ -221,16 +221,18 @@ class State:
     def _settled(self, entry: Settled) -> None:
         call = self.calls[entry.call_id]
         call.doubt = None
-        if entry.how == "retry":
+        # What was given up as unknown stays in `doubts`: the model may not simply ask for the same again.
+        if entry.how != "abandon":
             self.doubts.pop(entry.call_id, None)
+        if call.result is not None:
+            return  # the run was stopped and the model has been told; only the fact is kept
+        if entry.how == "retry":
             call.started = None
             self._unjudge(call)
         elif entry.how == "happened":
-            self.doubts.pop(entry.call_id, None)
             happened = Text(f"{entry.by} found that this call did take effect.")
             self._result(call, entry.result or ToolResult(call.call.id, (happened,), name=call.call.name))
         else:
-            # The call stays in `doubts`: the model may not simply ask for the same again.
             message = "It is not known whether this took effect. A person has been told. Do not repeat it."
             self._result(call, _refusal(call, "in_doubt", message))
 
@@ -239,6 +241,7 @@ class State:
         code: Code
         for call in [call for call in self.open if call.result is None]:
             if call.started is not None and call.started.effect != "read":
+                call.doubt = call.doubt or "it was running when the run was stopped"
                 self._doubt(call)
                 code, message = (
                     "in_doubt",
@@ -275,6 +278,11 @@ class State:
         Settled: _settled,
         Ended: _ended,
     }
+
+    @property
+    def unsettled(self) -> list[Call]:
+        """The calls in doubt that nobody has settled, whether or not the run waits for it."""
+        return [call for id in self.doubts if (call := self.calls[id]).doubt is not None]
 
     @property
     def results(self) -> dict[str, ToolResult]:

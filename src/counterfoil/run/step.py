@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from counterfoil.gate.checks.limits import spent_up
 from counterfoil.run.state import Call, State
 from counterfoil.types.outcome import Outcome
 from counterfoil.types.verdict import Confirm
@@ -85,8 +86,8 @@ def next_step(state: State) -> Step:
     if last is not None and last.role == "assistant":
         if state.output is None:
             return _ANSWERED
-        return Nudge() if state.past.spent_up(budget) is None else Stop("turns")
-    if (which := state.past.spent_up(budget)) is not None:
+        return Nudge() if spent_up(state.past, budget) is None else Stop("turns")
+    if (which := spent_up(state.past, budget)) is not None:
         return Stop(which)
     if state.output is not None:
         return AskModel(must_answer=state.past.turns + 1 >= budget.turns or _nudged(state))

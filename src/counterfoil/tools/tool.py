@@ -275,8 +275,8 @@ def tool(
     must hold (default: the tool's name); `authorize(session, arguments)` returns a reason when this requester may not
     do this to that object; `returns` keeps only those fields of the result; `lookup(key)` asks the service whether the
     call with that idempotency key happened, and returns what the tool would have, or `None`; `coerce` lets a string
-    that parses as the number or object the schema wants pass as that; `strict` asks the provider to decode by the schema,
-    where it has such a mode. Raises `CatalogueError` saying what to change.
+    that parses as the number or object the schema wants pass as that; `strict` asks the provider to decode by the
+    schema, where it has such a mode. Raises `CatalogueError` saying what to change.
     """
     options = {
         "effect": effect,

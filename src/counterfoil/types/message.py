@@ -137,6 +137,11 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return tuple([block for block in self.blocks if isinstance(block, ToolResult)])
 
 
+def sound(text: str) -> str:
+    """The text without halves of surrogate pairs: no store and no wire can take them (Unicode 16, section 3.9)."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def user(content: str | Iterable[Block]) -> Message:
     """Make a user message of a string or of blocks."""
     return Message("user", (Text(content),) if isinstance(content, str) else tuple(content))

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import msgspec
 
+from counterfoil.types.json import canonical
+
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
     """The ceilings of one run, from one user message to the answer. `None`: no ceiling.
@@ -48,6 +50,11 @@ class Session(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
             msgspec.structs.force_setattr(self, "permissions", frozenset(cast("Iterable[str]", given)))
         if not self.requester:
             raise ValueError("a session needs a requester: the name or id of the signed-in person")
+        if self.attributes:
+            try:
+                canonical(self.attributes)
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"attributes are journalled, so they must be JSON values: {error}") from error
 
     def permits(self, scope: str) -> bool:
         """Whether this session holds a scope, by name or through a family."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -17,8 +16,8 @@ from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import cut, with_text
 from counterfoil.wires.wire import Body, Plan
 
-_ENTRY = {"index", "id", "type", "function", "custom"}
-_SAID = {"name", "arguments", "input"}
+_ENTRY = frozenset({"index", "id", "type", "function", "custom"})
+_SAID = frozenset({"name", "arguments", "input"})
 
 
 class _Piecewise:
@@ -64,8 +63,9 @@ class CallPieces:
         self.next_index = 0
         """The index after that of the newest call."""
 
-    def feed(self, entry: Body, next_index: int) -> Iterator[StreamEvent]:
+    def feed(self, entry: Body, next_index: int) -> list[StreamEvent]:
         """Take one entry of a `tool_calls` delta. A call that it begins becomes block `next_index`."""
+        events: list[StreamEvent] = []
         kind = "custom" if "custom" in entry else "function"
         said = fields.sub(entry, kind)
         id, place = entry.get("id") or "", entry.get("index")
@@ -88,15 +88,26 @@ class CallPieces:
             call.kept["$function"] = {**call.kept.get("$function", {}), **fields.rest(said, *_SAID)}
         if name and not call.name:
             call.name = name
-            yield self._announce(call)
-            for text in call.parts:
-                yield BlockDelta(call.index, text)
+            events.append(self._announce(call))
+            events += [BlockDelta(call.index, text) for text in call.parts]
         if isinstance(arguments, dict):
             call.whole = arguments
         elif arguments:
             call.parts.append(arguments)
             if call.name:
-                yield BlockDelta(call.index, arguments)
+                events.append(BlockDelta(call.index, arguments))
+        return events
+
+    def more(self, entry: Body) -> BlockDelta | None:
+        """The event of an entry that only brings more arguments of a known call, as nearly all do; else `None`."""
+        said = entry.get("function")
+        if said is None or len(said) != 1 or len(entry) != 2:
+            return None
+        call, text = self._by_place.get(entry.get("index", -1)), said.get("arguments")
+        if call is None or not call.name or not text or text.__class__ is not str:
+            return None
+        call.parts.append(text)
+        return BlockDelta(call.index, text)
 
     def _find(self, id: str, place: int | None, name: str, more: bool) -> _Piecewise | None:
         call = self._by_id.get(id) if id else None
@@ -119,15 +130,17 @@ class CallPieces:
         ext = fields.ext(self._wire, call.kept)
         return ToolCall(call.ours or "", call.name, kind="custom" if call.kind == "custom" else "function", ext=ext)
 
-    def finish(self, *, whole: bool) -> Iterator[BlockStop]:
+    def finish(self, *, whole: bool) -> list[BlockStop]:
         """End all calls: `whole`, or cut off, and then never to be run."""
+        stops: list[BlockStop] = []
         for call in self._all:
             if call.ours is None:
                 call.ours = self._calls.call(call.id, call.name)
             elif call.id:
                 call.ours = call.id
-            yield BlockStop(call.index, self._finished(call, whole))
+            stops.append(BlockStop(call.index, self._finished(call, whole)))
         self._all.clear()
+        return stops
 
     def _finished(self, call: _Piecewise, whole: bool) -> Block:
         if call.whole is not None:

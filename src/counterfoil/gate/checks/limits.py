@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections import deque
 
 from counterfoil.gate.attempt import Attempt
+from counterfoil.gate.past import Past
 from counterfoil.tools.limits import Rate
+from counterfoil.types.session import Budget
 from counterfoil.types.verdict import ALLOWED, Refusal, Verdict
+
+
+def spent_up(past: Past, budget: Budget) -> str | None:
+    """The name of the first ceiling that is reached: after it no model is asked and no call runs."""
+    if past.turns >= budget.turns:
+        return "turns"
+    if budget.tokens is not None and past.tokens >= budget.tokens:
+        return "tokens"
+    # What has no price cannot be held below a ceiling: the first reply of that kind reaches it.
+    if budget.cost is not None and (past.unpriced or past.cost >= budget.cost):
+        return "cost"
+    return None
 
 
 def clamps(attempt: Attempt) -> None:
@@ -30,7 +44,7 @@ def ceilings(attempt: Attempt) -> Verdict:
         return ALLOWED
     # The turns first, and without a call: nearly every run has only that ceiling.
     capped = past.turns >= budget.turns or budget.tokens is not None or budget.cost is not None
-    if capped and (which := past.spent_up(budget)) is not None:
+    if capped and (which := spent_up(past, budget)) is not None:
         return _over(f"{name} was not run: this run has reached its limit of {which}, so nobody would read the result.")
     if budget.calls is not None and past.allowed >= budget.calls:
         return _over(f"All {budget.calls} calls of this run are spent. Answer with what you have.")

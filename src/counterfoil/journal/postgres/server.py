@@ -111,7 +111,7 @@ class Server:
             what = "the server does not let this user in from here: see its pg_hba.conf"
         elif "too many" in text:
             what = "the server has no connection left: a journal needs two per process; raise max_connections"
-        elif "could not translate host name" in text:
+        elif "could not translate host name" in text or "resolve host" in text:
             what = "there is no host of that name: check it"
         elif _silent(text):
             what = "nobody answers there: check that the server runs and that host and port are right"

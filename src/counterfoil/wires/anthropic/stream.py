@@ -62,7 +62,7 @@ class Reader:
             case "content_block_delta":
                 return self._delta(event)
             case "content_block_start":
-                return [*self._settle(), *self._begin(event)]
+                return self._begin(event)
             case "content_block_stop":
                 return self._finish(event)
             case "message_start":
@@ -87,19 +87,19 @@ class Reader:
             return []
         return [*self._settle(), *[each.block.cut() for _, each in sorted(self._open.items())]]
 
-    def _start(self, message: Body) -> Iterator[StreamEvent]:
+    def _start(self, message: Body) -> list[StreamEvent]:
         self._usage = read_usage(message.get("usage"))
         message = fields.without(message, DEFAULTS)
         self._kept = fields.leftover(message, ("type", "role", "content", "stop_reason", "usage", "id", "model"))
-        yield ReplyStart(message.get("model") or None, message.get("id") or None)
+        return [ReplyStart(message.get("model") or None, message.get("id") or None)]
 
-    def _begin(self, event: Body) -> Iterator[StreamEvent]:
+    def _begin(self, event: Body) -> list[StreamEvent]:
         index = fields.need(event, "index", int, f"{NAME} stream")
         body = fields.need(event, "content_block", dict, f"{NAME} stream")
         block = read_block(body, f"{NAME} stream/content_block", self._calls, self._plan)
         opened = _Open(index, block)
         self._open[index] = opened
-        yield BlockStart(index, opened.block.block)
+        return [*self._settle(), BlockStart(index, opened.block.block)]
 
     def _delta(self, event: Body) -> Iterable[StreamEvent]:
         opened = self._open.get(event.get("index", -1))
@@ -141,16 +141,15 @@ class Reader:
         last, self._last = self._last, None
         return (last,) if last is not None else ()
 
-    def _end(self) -> Iterator[StreamEvent]:
+    def _end(self) -> list[StreamEvent]:
         self._ended = True
         stop = derive(STOPS, self._stop, self._called)
+        events: list[StreamEvent] = []
         for last in self._settle():
             block = settle(last.block, stop) if isinstance(last.block, ToolCall) else last.block
-            yield BlockStop(last.index, block)
-        for _, each in sorted(self._open.items()):
-            yield each.block.cut()
-        kept = fields.ext(NAME, self._kept)
-        yield ReplyStop(stop, self._stop, self._usage, kept)
+            events.append(BlockStop(last.index, block))
+        events += [each.block.cut() for _, each in sorted(self._open.items())]
+        return [*events, ReplyStop(stop, self._stop, self._usage, fields.ext(NAME, self._kept))]
 
 
 class _Open:

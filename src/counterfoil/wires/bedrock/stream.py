@@ -20,7 +20,7 @@ from counterfoil.types.stream import (
 )
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._envelope import wrap_arguments
-from counterfoil.wires._guard import guarded
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._open import UNFINISHED, OpenBlock, cut
 from counterfoil.wires._sequence import Sequencer
 from counterfoil.wires._stops import derive, word
@@ -47,7 +47,7 @@ class Reader:
         self._metadata: dict[str, Any] | None = None
         self._ended = False
 
-    @guarded("a stream of bedrock")
+    @guarded_feed("a stream of bedrock")
     def feed(self, event: Body, /) -> Iterable[StreamEvent]:
         """Take one event."""
         delta = event.get("contentBlockDelta")

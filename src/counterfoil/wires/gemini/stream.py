@@ -18,7 +18,7 @@ from counterfoil.types.stream import (
     written_arguments,
 )
 from counterfoil.wires import _fields as fields
-from counterfoil.wires._guard import guarded
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._open import OpenBlock, cut
 from counterfoil.wires._sequence import Sequencer
 from counterfoil.wires.gemini.partial import Pieces
@@ -53,7 +53,7 @@ class Reader:
         self._seen: Body | None = None
         """The body that said why the reply ended."""
 
-    @guarded("a stream of gemini")
+    @guarded_feed("a stream of gemini")
     def feed(self, event: Body, /) -> Iterable[StreamEvent]:
         """Take one chunk."""
         refuse_error(event)

@@ -20,7 +20,7 @@ from counterfoil.types.stream import (
 )
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._envelope import wrap_arguments
-from counterfoil.wires._guard import guarded
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._open import OpenBlock, cut
 from counterfoil.wires._sequence import Sequencer
 from counterfoil.wires.gemini_interactions.reply import STOPS, end_of, frame, settle
@@ -54,7 +54,7 @@ class Reader:
         # The last call waits for the end, which says whether its arguments were cut off.
         self._held: BlockStop | None = None
 
-    @guarded("a stream of gemini-interactions")
+    @guarded_feed("a stream of gemini-interactions")
     def feed(self, event: Body, /) -> Iterable[StreamEvent]:
         """Take one event."""
         match event.get("event_type"):

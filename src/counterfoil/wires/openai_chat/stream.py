@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from counterfoil.types.message import Block, Opaque, Reasoning, Text, ToolCall
@@ -19,15 +19,16 @@ from counterfoil.types.stream import (
 from counterfoil.wires import _chat as chat
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._chatstream import CallPieces, grow
-from counterfoil.wires._guard import guarded_feed
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires.openai_chat.messages import FIELD, NAME, REASONING, REFUSAL, slot, write_call
 from counterfoil.wires.openai_chat.reply import CHOICE, DEFAULTS, stop_of, stop_word
 from counterfoil.wires.wire import NO_PLAN, Body, Plan
 
-_DELTA = {"role", "content", "refusal", "tool_calls"}
-_CHOICE = {"index", "delta", "finish_reason"}
+_DELTA = frozenset({"role", "content", "refusal", "tool_calls"})
+_CHOICE = frozenset({"index", "delta", "finish_reason"})
+_QUIET = _CHOICE | {"logprobs"}
 _TOP = ("id", "object", "model", "choices", "usage", "obfuscation")
 
 
@@ -39,8 +40,8 @@ class Reader:
         self._open: OpenBlock | None = None
         self._count = 0
         self._field: str | None = None
+        self._keys: list[str] = []
         self._begun = False
-        self._keys: Set[str] = frozenset()
         self._blocks: list[Block] = []
         self._raw: str | None = None
         self._finished = False
@@ -50,91 +51,119 @@ class Reader:
         self._message: dict[str, Any] = {}
 
     @guarded_feed(f"{NAME} stream")
-    def feed(self, event: Body, /) -> Iterator[StreamEvent]:
+    def feed(self, event: Body, /) -> Sequence[StreamEvent]:
         """Take one chunk."""
+        choices = event.get("choices")
+        if choices and len(choices) == 1 and list(event) == self._keys and event.get("usage") is None:
+            # Nearly all chunks are a piece of a call's arguments, with the same beside it as in the chunk before.
+            choice = choices[0]
+            delta = choice.get("delta")
+            if delta and len(delta) == 1 and "tool_calls" in delta and _QUIET.issuperset(choice):
+                if not (choice.get("index") or choice.get("finish_reason") or choice.get("logprobs")):
+                    more = self._calls.more(delta["tool_calls"][0])
+                    if more is not None: 
+                        return (more,)
+        return self._feed(event)
+
+    def _feed(self, event: Body) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
         chat.refuse_error(event)
+        # What stands beside the choices is the same in each chunk, or is new in the last ones.
+        if list(event) != self._keys or self._finished:
+            self._beside(event, events)
+        if (usage := event.get("usage")) is not None:
+            self._usage = chat.read_usage(usage, NAME)
+        for choice in event.get("choices") or ():
+            # One reply is read, the first; an index may be missing.
+            if not choice.get("index"):
+                self._take(choice, events)
+        return events
+
+    @guarded(f"{NAME} stream")
+    def close(self) -> list[StreamEvent]:
+        """End the stream: without a finish reason it was cut, and open calls are not to be run."""
+        events: list[StreamEvent] = []
+        self._finish(events, whole=self._finished)
+        if self._finished:
+            if self._choice:
+                self._kept[CHOICE] = self._choice
+            stop, held = stop_of(self._raw, tuple(self._blocks)), fields.ext(NAME, self._message)
+            events.append(ReplyStop(stop, self._raw, self._usage, fields.ext(NAME, self._kept), held))
+        return events
+
+    def _beside(self, event: Body, events: list[StreamEvent]) -> None:
         if not self._begun:
             self._begun = True
             known = fields.without(event, DEFAULTS)
-            yield ReplyStart(known.get("model") or None, known.get("id") or None)
-        # What stands beside the choices is the same in each chunk, or is new in the last ones.
-        if event.keys() != self._keys or self._finished:
-            self._keys = event.keys()
-            for key, value in event.items():
-                if key not in _TOP and value is not None and DEFAULTS.get(key) != value:
-                    self._kept[key] = value
-        if (usage := event.get("usage")) is not None:
-            self._usage = chat.read_usage(usage, NAME)
-        for choice in fields.items(event, "choices"):
-            # One reply is read, the first; an index may be missing.
-            if not choice.get("index"):
-                yield from self._take(choice)
+            events.append(ReplyStart(known.get("model") or None, known.get("id") or None))
+        self._keys = list(event)
+        for key, value in event.items():
+            if key not in _TOP and value is not None and DEFAULTS.get(key) != value:
+                self._kept[key] = value
 
-    @guarded_feed(f"{NAME} stream")
-    def close(self) -> Iterator[StreamEvent]:
-        """End the stream: without a finish reason it was cut, and open calls are not to be run."""
-        yield from self._finish(whole=self._finished)
-        if not self._finished:
-            return
-        if self._choice:
-            self._kept[CHOICE] = self._choice
-        stop = stop_of(self._raw, tuple(self._blocks))
-        yield ReplyStop(stop, self._raw, self._usage, fields.ext(NAME, self._kept), fields.ext(NAME, self._message))
-
-    def _take(self, choice: Body) -> Iterator[StreamEvent]:
-        delta = fields.sub(choice, "delta")
-        if self._field is None and not delta.keys() <= _DELTA:
-            self._field = next((field for field in REASONING if delta.get(field)), None)
-        if self._field is not None and (thought := delta.get(self._field)):
-            yield from self._more(Reasoning(ext={NAME: {FIELD: self._field}}), thought)
-        if text := delta.get("content"):
-            yield from self._more(Text(""), text)
-        if refusal := delta.get("refusal"):
-            yield from self._more(Text("", ext={NAME: {REFUSAL: True}}), refusal)
-        for entry in fields.items(delta, "tool_calls"):
-            yield from self._call(entry)
-        if not delta.keys() <= _DELTA:
-            grow(self._message, fields.leftover(delta, (*_DELTA, self._field or "role")), strings=True)
-        if not choice.keys() <= _CHOICE or choice.get("index"):
-            grow(self._choice, fields.leftover(fields.without(choice, {"index": 0}), ("delta", "finish_reason")))
+    def _take(self, choice: Body, events: list[StreamEvent]) -> None:
+        delta = choice.get("delta") or {}
+        entries = delta.get("tool_calls")
+        if not entries or len(delta) > 1:
+            self._say(delta, events)
+        for entry in entries or ():
+            self._call(entry, events)
+        if not _CHOICE.issuperset(choice):
+            for key, value in choice.items():
+                if key not in _CHOICE and (value is not None or key not in self._choice):
+                    grow(self._choice, {key: value})
         if raw := choice.get("finish_reason"):
             self._raw, self._finished = raw, True
-            yield from self._finish(whole=True)
+            self._finish(events, whole=True)
 
-    def _more(self, block: Text | Reasoning, text: str) -> Iterator[StreamEvent]:
+    def _say(self, delta: Body, events: list[StreamEvent]) -> None:
+        known = _DELTA.issuperset(delta)
+        if self._field is None and not known:
+            self._field = next((field for field in REASONING if delta.get(field)), None)
+        if self._field is not None and (thought := delta.get(self._field)):
+            self._more(Reasoning(ext={NAME: {FIELD: self._field}}), thought, events)
+        if text := delta.get("content"):
+            self._more(Text(""), text, events)
+        if refusal := delta.get("refusal"):
+            self._more(Text("", ext={NAME: {REFUSAL: True}}), refusal, events)
+        if not known:
+            grow(self._message, fields.leftover(delta, (*_DELTA, self._field or "role")), strings=True)
+
+    def _more(self, block: Text | Reasoning, text: str, events: list[StreamEvent]) -> None:
         opened = self._open
         known = opened.block if opened is not None else None
         same = isinstance(known, Text | Reasoning) and type(known) is type(block) and known.ext == block.ext
         if opened is None or not same:
-            yield from self._stop()
+            self._stop(events)
             opened = self._open = OpenBlock(self._count, block)
             self._count += 1
-            yield opened.start()
-        yield opened.more(text)
+            events.append(opened.start())
+        events.append(opened.more(text))
 
-    def _call(self, entry: Body) -> Iterator[StreamEvent]:
-        yield from self._stop()
-        if entry.get("type") not in (None, "function", "custom") and "function" not in entry:
+    def _call(self, entry: Body, events: list[StreamEvent]) -> None:
+        if self._open is not None:
+            self._stop(events)
+        if "function" not in entry and entry.get("type") not in (None, "function", "custom"):
             stop = BlockStop(self._count, Opaque(NAME, {"tool_calls": fields.rest(entry, "index")}))
             self._count += 1
             self._blocks.append(stop.block)
-            yield stop
+            events.append(stop)
             return
-        yield from self._calls.feed(entry, self._count)
+        events += self._calls.feed(entry, self._count)
         self._count = max(self._count, self._calls.next_index)
 
-    def _stop(self) -> Iterator[StreamEvent]:
+    def _stop(self, events: list[StreamEvent]) -> None:
         if self._open is not None:
             stop = self._open.stop(keep=True)
             self._open = None
             self._blocks.append(stop.block)
-            yield stop
+            events.append(stop)
 
-    def _finish(self, *, whole: bool) -> Iterator[StreamEvent]:
-        yield from self._stop()
-        for stop in self._calls.finish(whole=whole):
-            self._blocks.append(stop.block)
-            yield stop
+    def _finish(self, events: list[StreamEvent], *, whole: bool) -> None:
+        self._stop(events)
+        stops = self._calls.finish(whole=whole)
+        self._blocks += [stop.block for stop in stops]
+        events += stops
 
 
 class Writer:

@@ -10,7 +10,7 @@ from counterfoil.types.error import ModelError
 from counterfoil.types.message import Block, Opaque, Reasoning, Text, ToolCall
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, ReplyStart, ReplyStop, StreamEvent
 from counterfoil.wires import _fields as fields
-from counterfoil.wires._guard import guarded
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires.openai_responses.content import NAME, REFUSAL
 from counterfoil.wires.openai_responses.items import ITEM, MORE, Ear, said_of
@@ -51,7 +51,7 @@ class Reader:
         self._held: BlockStop | None = None
         self._ended = False
 
-    @guarded("a stream of openai-responses")
+    @guarded_feed("a stream of openai-responses")
     def feed(self, event: Body, /) -> Iterable[StreamEvent]:
         """Take one event."""
         kind = event.get("type")
