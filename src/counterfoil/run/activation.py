@@ -158,7 +158,8 @@ class Activation:
     async def run(self) -> None:
         """Do the work."""
         async with self:
-            await self._take_over()
+            if self.state.open:
+                await self._take_over()
             while (step := await self._next()) is not None:
                 if isinstance(step, AskModel):
                     await self._ask(step)
@@ -174,7 +175,8 @@ class Activation:
         entries = self.state.entries
         told = len(entries)
         async with self:
-            await self._take_over()
+            if self.state.open:
+                await self._take_over()
             while (step := await self._next()) is not None:
                 if isinstance(step, AskModel):
                     async with closing(self._hear(step)) as events:
@@ -236,7 +238,9 @@ class Activation:
                 return step
             if not await self._take_up_inbox():
                 self.outcome = step.outcome
-                self._status = self.status(self.state)
+                self._status = (
+                    "doubt" if self.state.doubts and self.state.unsettled else _STATUS.get(step.outcome.kind, "done")
+                )
                 break
         return None
 
@@ -400,8 +404,7 @@ class Activation:
 
         And ask again about calls in doubt: their services may know by now.
         """
-        if self.state.open:
-            await self._take_up_inbox()
+        await self._take_up_inbox()
         for call in self.state.unsettled:
             tool = self.tools.get(call.call.name)
             if call.result is None and tool is not None and tool.lookup is not None:

@@ -27,7 +27,9 @@ def admit(reply: Reply, turn: int) -> tuple[Message, tuple[str, ...]]:
             blocks.append(_sound(block))
             continue
         number += 1
-        provider_id = sound(block.provider_id or block.id)
+        provider_id, name, raw = block.provider_id or block.id, block.name, block.raw
+        if not (provider_id.isascii() and name.isascii() and (raw is None or raw.isascii())):
+            provider_id, name, raw = sound(provider_id), sound(name), None if raw is None else sound(raw)
         if provider_id in seen or not provider_id:
             notes.append(
                 f"call {turn}.{number} came with the {'repeated' if provider_id else 'blank'} id {provider_id!r}"
@@ -42,9 +44,9 @@ def admit(reply: Reply, turn: int) -> tuple[Message, tuple[str, ...]]:
         blocks.append(
             ToolCall(
                 f"{turn}.{number}",
-                sound(block.name),
+                name,
                 arguments,
-                None if block.raw is None else sound(block.raw),
+                raw,
                 error,
                 provider_id,
                 block.kind,

@@ -71,6 +71,8 @@ class ReplyFold:
 
     def add(self, event: StreamEvent) -> None:
         """Take one event."""
+        if isinstance(event, BlockDelta):  # nearly all of them; the block comes whole at its end
+            return
         match event:
             case BlockStop(index, block):
                 self._blocks[index] = block

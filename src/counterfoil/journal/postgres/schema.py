@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import LiteralString
+
 from counterfoil.journal.postgres.server import Connection, DatabaseError, Server
 from counterfoil.types.error import JournalError
 
@@ -33,16 +35,27 @@ MIGRATIONS: list[str] = [_FIRST]
 
 def version(db: Connection) -> int:
     """The version of the tables there; 0: there are none. Raises `JournalError` when they are somebody else's."""
-    row = db.execute("SELECT to_regnamespace('counterfoil') IS NULL, to_regclass('counterfoil.version')").fetchone()
-    if row is None or row[0]:
-        return 0
-    if row[1] is not None:
+    # The catalogue's own tables: what to_regclass says may be older than what another process has just created.
+    there = _names(db, "SELECT nspname FROM pg_namespace WHERE nspname = 'counterfoil'")
+    tables = (
+        _names(
+            db,
+            "SELECT relname FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace "
+            "WHERE nspname = 'counterfoil'",
+        )
+        if there
+        else set[str]()
+    )
+    if "version" in tables:
         found = db.execute("SELECT coalesce(max(version), 0) FROM counterfoil.version").fetchone()
         return int(found[0]) if found else 0
-    tables = db.execute("SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('counterfoil')").fetchone()
-    if tables is not None:
+    if tables:
         raise JournalError("the schema 'counterfoil' of that database belongs to something else: name another database")
     return 0
+
+
+def _names(db: Connection, ask: LiteralString) -> set[str]:
+    return {name for (name,) in db.execute(ask)}
 
 
 def ensure(db: Connection, server: Server, *, create: bool) -> None:
@@ -73,8 +86,8 @@ def migrate(db: Connection, server: Server) -> tuple[int, int]:
             before = version(db)
             _refuse_newer(before, server)
             if before == 0:
-                row = db.execute("SELECT to_regnamespace('counterfoil') IS NULL").fetchone()
-                if row is not None and row[0]:
+                # Somebody may have made it for a user who may not.
+                if not _names(db, "SELECT nspname FROM pg_namespace WHERE nspname = 'counterfoil'"):
                     db.execute("CREATE SCHEMA counterfoil")
             for step, statements in enumerate(MIGRATIONS[before:], before):
                 for statement in statements.split(";\n"):

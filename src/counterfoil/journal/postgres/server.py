@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import selectors
 import time
 from typing import Any
 
@@ -163,14 +164,18 @@ def durable_level(db: Connection) -> str:
 
 
 def usable(db: Connection) -> bool:
-    """Whether an idle connection still stands, as far as this side can tell without asking."""
+    """Whether an idle connection still stands. Asked only if the server has said something: most often, goodbye."""
     if db.closed or db.broken:
         return False
+    with selectors.DefaultSelector() as selector:
+        selector.register(db.fileno(), selectors.EVENT_READ)
+        if not selector.select(0):
+            return True
     try:
-        db.pgconn.consume_input()  # a server that hung up has said so by now
+        db.execute("SELECT 1")
     except psycopg.Error:
         return False
-    return db.pgconn.status == psycopg.pq.ConnStatus.OK
+    return True
 
 
 def _plausible(given: dict[str, Any]) -> bool:

@@ -165,14 +165,16 @@ class Writer(_Line):
         except BaseException:
             self._roll_back(to.db)
             raise
-        self.commits += 1
-        self.syncs += durable
+        written = False
         for (_, each), outcomes in zip(parts, collected, strict=True):
             for job, outcome in zip(each, outcomes, strict=True):
                 if isinstance(outcome, JournalError):
                     job.fail(outcome)
                 else:
                     job.result = outcome
+                    written = True
+        self.commits += 1
+        self.syncs += durable and written
 
     def _roll_back(self, db: Connection) -> None:
         if not db.broken and db.info.transaction_status == pq.TransactionStatus.IDLE:

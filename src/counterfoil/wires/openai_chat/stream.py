@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from counterfoil.types.message import Block, Opaque, Reasoning, Text, ToolCall
@@ -19,7 +19,7 @@ from counterfoil.types.stream import (
 from counterfoil.wires import _chat as chat
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._chatstream import CallPieces, grow
-from counterfoil.wires._guard import guarded, guarded_feed
+from counterfoil.wires._guard import TRIPPED, guarded, wrong
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires.openai_chat.messages import FIELD, NAME, REASONING, REFUSAL, slot, write_call
@@ -40,7 +40,8 @@ class Reader:
         self._open: OpenBlock | None = None
         self._count = 0
         self._field: str | None = None
-        self._keys: list[str] = []
+        self._keys: Set[str] = frozenset()
+        self._width = -1
         self._begun = False
         self._blocks: list[Block] = []
         self._raw: str | None = None
@@ -50,29 +51,30 @@ class Reader:
         self._choice: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
 
-    @guarded_feed(f"{NAME} stream")
     def feed(self, event: Body, /) -> Sequence[StreamEvent]:
         """Take one chunk."""
-        choices = event.get("choices")
-        if choices and len(choices) == 1 and list(event) == self._keys and event.get("usage") is None:
-            # Nearly all chunks are a piece of a call's arguments, with the same beside it as in the chunk before.
-            choice = choices[0]
-            delta = choice.get("delta")
-            if delta and len(delta) == 1 and "tool_calls" in delta and _QUIET.issuperset(choice):
-                if not (choice.get("index") or choice.get("finish_reason") or choice.get("logprobs")):
-                    more = self._calls.more(delta["tool_calls"][0])
-                    if more is not None: 
+        try:
+            # Nearly all chunks are a piece of one call's arguments, and beside it as much as in the chunk before.
+            if len(event) == self._width and (choices := event.get("choices")) and len(choices) == 1:
+                choice = choices[0]
+                delta = choice.get("delta")
+                if delta and len(delta) == 1 and _QUIET.issuperset(choice) and (said := delta.get("tool_calls")):
+                    loud = choice.get("finish_reason") or choice.get("index") or choice.get("logprobs") or said[1:]
+                    if not loud and (more := self._calls.more(said[0])) is not None:
                         return (more,)
-        return self._feed(event)
+            return self._feed(event)
+        except TRIPPED as error:
+            raise wrong(NAME, error) from error
 
     def _feed(self, event: Body) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         chat.refuse_error(event)
         # What stands beside the choices is the same in each chunk, or is new in the last ones.
-        if list(event) != self._keys or self._finished:
+        if event.keys() != self._keys or self._finished:
             self._beside(event, events)
         if (usage := event.get("usage")) is not None:
             self._usage = chat.read_usage(usage, NAME)
+        self._width = len(event) if usage is None and not self._finished else -1
         for choice in event.get("choices") or ():
             # One reply is read, the first; an index may be missing.
             if not choice.get("index"):
@@ -96,7 +98,7 @@ class Reader:
             self._begun = True
             known = fields.without(event, DEFAULTS)
             events.append(ReplyStart(known.get("model") or None, known.get("id") or None))
-        self._keys = list(event)
+        self._keys = event.keys()
         for key, value in event.items():
             if key not in _TOP and value is not None and DEFAULTS.get(key) != value:
                 self._kept[key] = value
