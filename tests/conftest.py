@@ -7,8 +7,9 @@ import os
 import pytest
 from hypothesis import settings
 
-# HYPOTHESIS_PROFILE=long looks for longer. A shared box is slow at times, so no example has a deadline.
-settings.register_profile("ci", max_examples=60, deadline=None)
+# HYPOTHESIS_PROFILE=long looks for longer, and elsewhere each time; CI looks at the same examples until the code
+# changes, so that it fails for what was changed. A shared box is slow at times, so no example has a deadline.
+settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile("long", max_examples=2_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -68,7 +68,7 @@ def python(
     *arguments: str, cwd: Path, env: dict[str, str] | None = None, stdin: str = "", seconds: float = 50
 ) -> Result:
     """Run Python as a process of its own."""
-    done = subprocess.run(  # noqa: S603 - our own words only
+    done = subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,
         env={**clean_environment(), **(env or {})},

@@ -44,7 +44,7 @@ class Terminal:
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.parent, child = pty.openpty()
-        self.process = subprocess.Popen(  # noqa: S603 - our own words only
+        self.process = subprocess.Popen(
             [sys.executable, "-m", "counterfoil", *arguments],
             cwd=folder,
             env={**clean_environment(), "TERM": "xterm", "COLUMNS": "100", "COUNTERFOIL_JOURNAL": "chat.db"},
@@ -176,7 +176,7 @@ def test_an_answer_from_another_terminal(terminal: Terminal, shop: Path) -> None
     terminal.expect("ada> ")
     terminal.type("/quit")
     assert terminal.process.wait(10) == 0
-    approved = subprocess.run(  # noqa: S603 - our own words only
+    approved = subprocess.run(
         [sys.executable, "-m", "counterfoil", "approve", id.group(1), "--by", "bob", "--journal", "chat.db"],
         cwd=shop, env=clean_environment(), capture_output=True, text=True, timeout=20, check=False,
     )  # fmt: skip

@@ -162,7 +162,7 @@ def test_colours_only_on_a_terminal(shop: Path, env: dict[str, str], coloured: b
     parent, child = pty.openpty()
     command = [sys.executable, "-m", "counterfoil", "tools", "shop:catalogue"]
     environment = {**clean_environment(), "TERM": "xterm", **env}
-    with subprocess.Popen(command, cwd=shop, env=environment, stdout=child, stderr=child) as running:  # noqa: S603
+    with subprocess.Popen(command, cwd=shop, env=environment, stdout=child, stderr=child) as running:
         os.close(child)
         told = b""
         while True:

@@ -38,7 +38,7 @@ from counterfoil import (
     tool,
 )
 from counterfoil.types.entry import Judged, Opened, Said
-from counterfoil.types.message import user
+from counterfoil.types.message import Block, user
 from counterfoil.types.stream import BlockDelta
 
 pytestmark = pytest.mark.anyio
@@ -300,7 +300,7 @@ async def test_attributes_that_cannot_be_journalled_are_refused_at_once() -> Non
 @pytest.mark.parametrize("said", ["hi \ud800", "\udfff"])
 async def test_half_a_surrogate_pair_is_replaced_before_it_is_kept(tmp_path: Path, said: str) -> None:
     journal = SqliteJournal(tmp_path / "runs.db")
-    calls = [Reasoning(said), ToolCall(said, said, raw=said), ToolCall("b", "look", {"n": said})]
+    calls: list[Block] = [Reasoning(said), ToolCall(said, said, raw=said), ToolCall("b", "look", {"n": said})]
     run = await Harness(Checked([calls, said]), Catalogue([look]), journal=journal).run(said, ADA)
     assert run.outcome.kind == "answered"
     assert run.text == said.encode("utf-8", "replace").decode()

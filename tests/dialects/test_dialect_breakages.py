@@ -317,3 +317,14 @@ def test_lowering_is_linear_in_the_schema() -> None:
         return best
 
     assert seconds(800) < 16 * seconds(100)
+
+
+@pytest.mark.parametrize("bounds", [{"minItems": 1}, {"minItems": 3, "maxItems": 5}])
+def test_a_tuple_written_as_an_object_counts_no_items(bounds: dict[str, int]) -> None:
+    pair = {"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "integer"}, **bounds}
+    schema = {"type": "object", "properties": {"pair": pair}, "required": ["pair"], "additionalProperties": False}
+    low = dialects.get("anthropic-strict").lower([ToolSpec("f", "", schema)], strict={"f"})
+    written = low.tools[0].parameters["properties"]["pair"]
+    assert written["type"] == "object"
+    assert not {"minItems", "maxItems"} & set(written)
+    assert low.reverse("f", {"pair": {"0": "a", "rest": [1, 2]}}) == {"pair": ["a", 1, 2]}

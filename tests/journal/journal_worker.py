@@ -21,10 +21,11 @@ from counterfoil import (
     RunNotFound,
     Session,
     SettlementError,
-    SqliteJournal,
     ToolCall,
     tool,
 )
+from counterfoil.journal.opening import open_journal
+from counterfoil.journal.portable import Stored
 from counterfoil.types.message import Message
 
 ADA = Session(requester="ada", permissions=frozenset({"*"}))
@@ -91,7 +92,7 @@ async def settle(harness: Harness, run: Run, effects: str) -> Run:
 
 async def main(what: str, database: str, effects: str, number: str = "") -> None:
     """Work until killed, or finish everything and report."""
-    journal = SqliteJournal(database)
+    journal = open_journal(database)
     file = os.open(effects, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
     harness = Harness(Function(model), tools(file), journal=journal)
     if what == "hold":
@@ -114,7 +115,7 @@ async def main(what: str, database: str, effects: str, number: str = "") -> None
     await report(harness, journal)
 
 
-async def report(harness: Harness, journal: SqliteJournal) -> None:
+async def report(harness: Harness, journal: Stored) -> None:
     """Say what the journal believes was done."""
     unfinished = 0
     infos = await journal.runs(limit=10_000)

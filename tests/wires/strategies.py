@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from hypothesis import HealthCheck, Phase, settings
@@ -14,6 +14,8 @@ from counterfoil import wires
 from counterfoil.types.message import Block, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from counterfoil.types.request import Output, Reply, Request, Sampling, Stop, ToolChoice, ToolSpec, Usage
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, StreamEvent
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 laws = settings(
     max_examples=int(os.environ.get("WIRES_EXAMPLES", "30")),
@@ -93,123 +95,124 @@ reasoning = st.one_of(
 opaque = st.builds(Opaque, wire_names, st.just({"type": "x_unknown", "value": 1}))
 
 
-@st.composite
-def tools(draw: st.DrawFn) -> tuple[ToolSpec, ...]:
-    names = draw(st.lists(tool_names, unique=True, max_size=4))
-    return tuple([draw(tool(name)) for name in names])
-
-
-def tool(name: str) -> st.SearchStrategy[ToolSpec]:
-    formats = st.sampled_from(
+# Every strategy is made once, here: to make one costs more than to draw from it.
+functions = st.builds(
+    ToolSpec,
+    st.just(""),
+    words,
+    schemas,
+    strict=st.sampled_from([None, None, True, False]),
+    output_schema=st.sampled_from([None, None, {"type": "string"}]),
+    ext=exts,
+)
+customs = st.builds(
+    ToolSpec,
+    st.just(""),
+    words,
+    kind=st.just("custom"),
+    format=st.sampled_from(
         [None, {"type": "text"}, {"type": "grammar", "syntax": "lark", "definition": "start: /a+/"}]
-    )
-    function = st.builds(
-        ToolSpec,
-        st.just(name),
-        words,
-        schemas,
-        strict=st.sampled_from([None, None, True, False]),
-        output_schema=st.sampled_from([None, None, {"type": "string"}]),
-        ext=exts,
-    )
-    custom = st.builds(ToolSpec, st.just(name), words, kind=st.just("custom"), format=formats)
-    return st.one_of(function, function, custom)
+    ),
+)
+specs_of_any_kind = st.one_of(functions, functions, customs)
+some_names = st.lists(tool_names, unique=True, max_size=4)
+kinds = st.sampled_from(["good", "good", "good", "bad", "custom"])
+provider_ids = st.sampled_from([None, "toolu_01A", "call_1", "a b", "x" * 90, "D681PevKs"])
+result_content = st.lists(st.one_of(texts, plain_texts, plain_texts, media), max_size=3).map(tuple)
+user_blocks = st.lists(st.one_of(texts, plain_texts, media, opaque), min_size=1, max_size=3)
+prose = st.lists(st.one_of(texts, plain_texts, reasoning, opaque), max_size=4)
+system_blocks = st.lists(plain_texts, min_size=1, max_size=2).map(tuple)
+few = st.integers(0, 2)
+some = st.integers(0, 3)
+turns = st.integers(1, 4)
+booleans = st.booleans()
+seldom = st.integers(0, 9).map(lambda number: number == 0)
+user_names = st.sampled_from([None, None, "ada"])
+modes: st.SearchStrategy[Literal["auto", "any", "none"]] = st.sampled_from(["auto", "any", "none"])
+parallels = st.sampled_from([None, None, True, False])
+samplings = st.builds(
+    Sampling,
+    st.none() | st.integers(1, 9999),
+    st.sampled_from([None, 0, 0.5, 1]),
+    st.sampled_from([None, 0.9]),
+    st.sampled_from([None, 40]),
+    st.sampled_from([None, 0, 7]),
+    st.sampled_from([(), ("END",), ("a", "b")]),
+)
+outputs = st.none() | st.builds(Output, schemas.filter(bool), st.sampled_from(["answer", "order"]), words)
+models = st.sampled_from(["model-1", "vendor/model:2"])
+usages = st.none() | st.builds(Usage, st.integers(50, 99), st.integers(50, 99), st.integers(0, 40), st.integers(0, 9))
+stops: st.SearchStrategy[Stop] = st.sampled_from(["end", "length", "refused"])
+reply_models = st.sampled_from([None, "model-1"])
+reply_ids = st.sampled_from([None, "reply-1"])
 
 
-@st.composite
-def calls(draw: st.DrawFn, id: str, specs: tuple[ToolSpec, ...]) -> ToolCall:
+def tools(draw: Draw) -> tuple[ToolSpec, ...]:
+    return tuple([msgspec.structs.replace(draw(specs_of_any_kind), name=name) for name in draw(some_names)])
+
+
+def a_call(draw: Draw, id: str, specs: tuple[ToolSpec, ...]) -> ToolCall:
     custom = [spec.name for spec in specs if spec.kind == "custom"]
-    kind = draw(st.sampled_from(["good", "good", "good", "bad", "custom"]))
+    kind = draw(kinds)
     if kind == "custom" and custom:
         return ToolCall(id, draw(st.sampled_from(custom)), raw=draw(said), kind="custom")
-    name = draw(tool_names.filter(lambda name: name not in custom))
+    name = draw(tool_names.filter(lambda name: name not in custom) if custom else tool_names)
     if kind == "bad":
         return ToolCall(id, name, None, draw(unparsable), "it does not parse")
-    provider_id = draw(st.sampled_from([None, "toolu_01A", "call_1", "a b", "x" * 90, "D681PevKs"]))
+    provider_id = draw(provider_ids)
     return ToolCall(id, name, draw(arguments), provider_id=provider_id, ext=draw(exts))
 
 
-@st.composite
-def results(draw: st.DrawFn, call: ToolCall) -> ToolResult:
-    content = draw(st.lists(st.one_of(texts, plain_texts, plain_texts, media), max_size=3))
-    return ToolResult(call.id, tuple(content), draw(st.booleans()), name=call.name, ext=draw(exts))
+def a_result(draw: Draw, call: ToolCall) -> ToolResult:
+    return ToolResult(call.id, draw(result_content), draw(booleans), name=call.name, ext=draw(exts))
 
 
 @st.composite
 def histories(draw: st.DrawFn, specs: tuple[ToolSpec, ...] = ()) -> tuple[Message, ...]:
     """Well-formed histories: every call has its result, in order, in the next message."""
     messages: list[Message] = []
-    for _ in range(draw(st.integers(0, 2))):
-        messages.append(Message("system", tuple(draw(st.lists(plain_texts, min_size=1, max_size=2)))))
-    for turn in range(draw(st.integers(1, 4))):
-        blocks: list[Block] = draw(st.lists(st.one_of(texts, plain_texts, media, opaque), min_size=1, max_size=3))
-        messages.append(Message("user", tuple(blocks), draw(st.sampled_from([None, None, "ada"])), draw(exts)))
-        prose: list[Block] = draw(st.lists(st.one_of(texts, plain_texts, reasoning, opaque), max_size=3))
-        called = [draw(calls(f"{turn}.{index}", specs)) for index in range(draw(st.integers(0, 3)))]
-        if not prose and not called:
+    for _ in range(draw(few)):
+        messages.append(Message("system", draw(system_blocks)))
+    for turn in range(draw(turns)):
+        messages.append(Message("user", tuple(draw(user_blocks)), draw(user_names), draw(exts)))
+        spoken: list[Block] = list(draw(prose))
+        spoken += [a_call(draw, f"{turn}.{index}", specs) for index in range(draw(some))]
+        if not spoken:
             continue
-        spoken: list[Block] = [*prose, *called]
-        if draw(st.integers(0, 9)) == 0:
+        if draw(seldom):
             spoken = draw(st.permutations(spoken))
         messages.append(Message("assistant", tuple(spoken), ext=draw(exts)))
         ordered = [block for block in spoken if isinstance(block, ToolCall)]
         if ordered:
-            messages.append(Message("tool", tuple([draw(results(call)) for call in ordered])))
+            messages.append(Message("tool", tuple([a_result(draw, call) for call in ordered])))
     return tuple(messages)
 
 
 @st.composite
 def requests(draw: st.DrawFn) -> Request:
-    specs = draw(tools())
+    specs = tools(draw)
     names = [spec.name for spec in specs]
-    subset = (
-        st.none() if not names else st.none() | st.lists(st.sampled_from(names), unique=True, min_size=1).map(tuple)
-    )
-    choice = st.builds(
-        ToolChoice, st.sampled_from(["auto", "any", "none"]), subset, st.sampled_from([None, None, True, False])
-    )
-    sampling = st.builds(
-        Sampling,
-        st.none() | st.integers(1, 9999),
-        st.sampled_from([None, 0, 0.5, 1]),
-        st.sampled_from([None, 0.9]),
-        st.sampled_from([None, 40]),
-        st.sampled_from([None, 0, 7]),
-        st.sampled_from([(), ("END",), ("a", "b")]),
-    )
-    output = st.none() | st.builds(Output, schemas.filter(bool), st.sampled_from(["answer", "order"]), words)
+    subset: tuple[str, ...] | None = None
+    if draw(booleans) and names:
+        subset = tuple(draw(st.lists(st.sampled_from(names), unique=True, min_size=1)))
     return Request(
         draw(histories(specs)),
         specs,
-        draw(choice),
-        draw(st.sampled_from(["model-1", "vendor/model:2"])),
-        draw(sampling),
-        draw(output),
-        draw(st.booleans()),
+        ToolChoice(draw(modes), subset, draw(parallels)),
+        draw(models),
+        draw(samplings),
+        draw(outputs),
+        draw(booleans),
         draw(exts),
     )
 
 
 @st.composite
 def replies(draw: st.DrawFn) -> Reply:
-    prose: list[Block] = draw(st.lists(st.one_of(texts, plain_texts, reasoning, opaque), max_size=4))
-    called = [draw(calls(f"call_{index}", ())) for index in range(draw(st.integers(0, 3)))]
-    stop: Stop = "tool_calls" if called else draw(st.sampled_from(["end", "length", "refused"]))
-    usage = st.none() | st.builds(
-        Usage, st.integers(50, 99), st.integers(50, 99), st.integers(0, 40), st.integers(0, 9)
-    )
-    return Reply(
-        Message("assistant", (*prose, *called)),
-        stop,
-        None,
-        draw(usage),
-        draw(st.sampled_from([None, "model-1"])),
-        draw(st.sampled_from([None, "reply-1"])),
-        draw(exts),
-    )
-
-
-Draw = Callable[[st.SearchStrategy[Any]], Any]
+    called = [a_call(draw, f"call_{index}", ()) for index in range(draw(some))]
+    stop: Stop = "tool_calls" if called else draw(stops)
+    message = Message("assistant", (*draw(prose), *called))
+    return Reply(message, stop, None, draw(usages), draw(reply_models), draw(reply_ids), draw(exts))
 
 
 def cut(draw: Draw, text: str) -> list[str]:

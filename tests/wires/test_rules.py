@@ -9,9 +9,11 @@ import pytest
 
 from counterfoil import wires
 from counterfoil.types.error import ModelError, WireError
+from counterfoil.types.json import read_object
 from counterfoil.types.message import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user
 from counterfoil.types.request import Reply, Request, Sampling, ToolChoice, ToolSpec
 from counterfoil.types.stream import BlockDelta, BlockStart, events_of, fold
+from counterfoil.wires import _chatstream
 from counterfoil.wires._ids import Ids, Names
 from counterfoil.wires.wire import Wire
 
@@ -343,6 +345,24 @@ def test_rule_11_unknown_blocks_stay_in_their_place() -> None:
 
 
 # 12. Streams
+
+
+def test_rule_12_a_name_repeated_with_every_piece_is_one_call_and_is_parsed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """llama.cpp #13774, and in time that is linear: whether the call is complete is not asked of a parser each time."""
+    parsed: list[str] = []
+
+    def counted(text: str) -> Any:
+        parsed.append(text)
+        return read_object(text)
+
+    monkeypatch.setattr(_chatstream, "read_object", counted)
+    said = {"a": '}"\\{', "b": [{"c": {}}] * 50}
+    text = msgspec.json.encode(said).decode()
+    reply = pieces(*({"index": 0, "id": "c", "function": {"name": "f", "arguments": each}} for each in text))
+    assert [call.arguments for call in reply.message.calls] == [said]
+    assert len(parsed) <= 1
 
 
 def test_rule_12_the_id_wins_over_the_index() -> None:

@@ -225,8 +225,10 @@ def _tuple(walk: Lowering, schema: Schema) -> Body:
     if walk.rules.closed:
         words["additionalProperties"] = False
     losses += (walk.loss("a tuple, written as an object with numbered keys", "envelope"),)
-    exact = {"minItems", "maxItems"} if tail is None and least == len(prefix) else set[str]()
-    return Node(words=words, properties=children, encoding="tuple", losses=losses), said | exact
+    # An object has no items to count: its numbered keys are all required, and only the rest can be of any number.
+    if tail is not None and (least > len(prefix) or most is not None):
+        losses += (walk.loss("how many items a tuple has beyond those it names", "dropped"),)
+    return Node(words=words, properties=children, encoding="tuple", losses=losses), said | {"minItems", "maxItems"}
 
 
 def _prefix(walk: Lowering, schema: Schema, prefix: list[Any], rest: Any, said: frozenset[str]) -> Body:

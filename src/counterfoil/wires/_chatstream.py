@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import abc
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,9 +16,12 @@ from counterfoil.wires import _fields as fields
 from counterfoil.wires._chat import OBJECT
 from counterfoil.wires._envelope import as_custom, unwrap_arguments
 from counterfoil.wires._ids import Calls
-from counterfoil.wires._open import cut, with_text
+from counterfoil.wires._open import OpenBlock, cut, with_text
 from counterfoil.wires.wire import Body, Plan
 
+LONGER = (LookupError, TypeError, ValueError)
+"""What the short way of a piece raises where the long way is to be taken."""
+_MARKS = re.compile(r"""\\.|["\\{}\[\]]""", re.DOTALL)
 _ENTRY = frozenset({"index", "id", "type", "function", "custom"})
 _SAID = frozenset({"name", "arguments", "input"})
 
@@ -33,16 +39,31 @@ class _Piecewise:
         self.whole: dict[str, Any] | None = None
         self.place: int | None = None
         self.kept: dict[str, Any] = {}
+        # How far its brackets are counted, what was found so far, and half an escape at the end of it.
+        self._counted = self._depth = 0
+        self._quoted = self._closed = self._parses = False
+        self._half = ""
 
     @property
     def complete(self) -> bool:
         """Whether its arguments are one whole JSON object, so that nothing can be added to them."""
-        if self.whole is not None:
-            return True
-        # An object that does not end in a brace is not whole: mostly there is nothing to parse.
-        if not self.parts or not self.parts[-1].rstrip().endswith("}"):
-            return False
-        return read_object("".join(self.parts))[0] is not None
+        while self._counted < len(self.parts):
+            self._count(self.parts[self._counted])
+            self._counted += 1
+        return self.whole is not None or self._parses
+
+    def _count(self, text: str) -> None:
+        """Count brackets: where the outermost closes, and only there, the text may be whole. Linear, in any pieces."""
+        marks = _MARKS.findall(self._half + text)
+        self._half = marks.pop() if marks and marks[-1] == "\\" else ""
+        for mark in marks:
+            if mark == '"':
+                self._quoted = not self._quoted
+            elif not self._quoted and mark in "{}[]":
+                self._depth += 1 if mark in "{[" else -1
+                if self._depth == 0 and not self._closed:
+                    self._closed = True
+                    self._parses = read_object("".join(self.parts))[0] is not None
 
 
 class CallPieces:
@@ -50,10 +71,12 @@ class CallPieces:
 
     The id tells calls apart; where it is missing or blank, the index; where that is missing too, the last call goes
     on. A name is set once, since some hosts repeat it with each piece; but a name that comes after whole arguments
-    begins another call, since some hosts give every call the same index, or the same id.
+    begins another call, since some hosts give every call the same index, or the same id. `blank` is what else stands
+    for a missing id.
     """
 
-    def __init__(self, wire: str, plan: Plan, calls: Calls) -> None:
+    def __init__(self, wire: str, plan: Plan, calls: Calls, blank: str = "") -> None:
+        self._blank = blank
         self._wire = wire
         self._plan = plan
         self._calls = calls
@@ -69,6 +92,8 @@ class CallPieces:
         kind = "custom" if "custom" in entry else "function"
         said = fields.sub(entry, kind)
         id, place = entry.get("id") or "", entry.get("index")
+        if id == self._blank:
+            id = ""
         name = self._plan.name(said.get("name") or "")
         arguments = said.get("input" if kind == "custom" else "arguments")
         call = self._find(id, place, name, bool(arguments))
@@ -98,16 +123,24 @@ class CallPieces:
                 events.append(BlockDelta(call.index, arguments))
         return events
 
-    def more(self, entry: Body) -> BlockDelta | None:
-        """The event of an entry that only brings more arguments of a known call, as nearly all do; else `None`."""
-        said = entry.get("function")
-        if said is None or len(said) != 1 or len(entry) != 2:
-            return None
-        call, text = self._by_place.get(entry.get("index", -1)), said.get("arguments")
-        if call is None or not call.name or not text or text.__class__ is not str:
-            return None
+    def more(self, place: int, entry: Body, said: Body) -> BlockDelta:
+        """The short way for an entry that only brings more arguments of a known call, as nearly all do.
+
+        `said` is its function. An entry that is more than that raises one of `LONGER`, and has then changed nothing.
+        """
+        call, text = self._by_place[place], said["arguments"]
+        if not call.name or not text or text.__class__ is not str:
+            raise LookupError
+        if (len(said) > 1 and (len(said) > 2 or said["name"])) or (len(entry) > 2 and not self._same(call, entry)):
+            raise LookupError
         call.parts.append(text)
         return BlockDelta(call.index, text)
+
+    def _same(self, call: _Piecewise, entry: Body) -> bool:
+        """Whether an entry says nothing new beside its function."""
+        id = entry.get("id")
+        known = len(entry) == 2 + ("id" in entry) + ("type" in entry)
+        return known and (not id or id == call.id or id == self._blank)
 
     def _find(self, id: str, place: int | None, name: str, more: bool) -> _Piecewise | None:
         call = self._by_id.get(id) if id else None
@@ -152,6 +185,35 @@ class CallPieces:
             return cut(known, text)
         found = with_text(known, text, keep=True)
         return as_custom(found) if call.name in self._plan.custom else found
+
+
+class ChunkReader(abc.ABC):
+    """A reader of chunks with `choices`, of which it takes the first. What stands beside them changes seldom."""
+
+    def __init__(self, calls: CallPieces) -> None:
+        self._calls = calls
+        self._open: OpenBlock | None = None
+        self._keys: list[str] | None = None
+        """The fields of the chunk before."""
+
+    def feed(self, event: Body, /) -> Sequence[StreamEvent]:
+        """Take one chunk."""
+        try:
+            # Nearly all chunks are one piece of a call's arguments, and the same beside it as in the chunk before.
+            if self._open is None and list(event) == self._keys:
+                (choice,) = event["choices"]
+                delta = choice["delta"]
+                (entry,) = delta["tool_calls"]
+                alone = len(delta) == 1 and (len(choice) == 3 or (len(choice) == 4 and choice["logprobs"] is None))
+                if alone and not (choice["finish_reason"] or choice["index"] or event.get("usage")):
+                    return (self._calls.more(entry["index"], entry, entry["function"]),)
+        except LONGER:
+            pass
+        return self._feed(event)
+
+    @abc.abstractmethod
+    def _feed(self, event: Body, /) -> list[StreamEvent]:
+        """Take one chunk, the long way."""
 
 
 def grow(held: dict[str, Any], more: dict[str, Any], *, strings: bool = False) -> None:

@@ -14,7 +14,7 @@ from counterfoil.wires.wire import Body
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
-TRIPPED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError, msgspec.MsgspecError)
+_TRIPPED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError, msgspec.MsgspecError)
 
 
 def guarded(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -25,8 +25,8 @@ def guarded(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def guard(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 return read(*args, **kwargs)
-            except TRIPPED as error:
-                raise wrong(what, error) from error
+            except _TRIPPED as error:
+                raise _wrong(what, error) from error
 
         return guard
 
@@ -41,13 +41,13 @@ def guarded_feed(what: str) -> Callable[[Callable[[S, Body], R]], Callable[[S, B
         def guard(reader: S, event: Body, /) -> R:
             try:
                 return feed(reader, event)
-            except TRIPPED as error:
-                raise wrong(what, error) from error
+            except _TRIPPED as error:
+                raise _wrong(what, error) from error
 
         return guard
 
     return wrap
 
 
-def wrong(what: str, error: BaseException) -> WireError:
+def _wrong(what: str, error: BaseException) -> WireError:
     return WireError(f"{what}: a field is not of the type that the format gives it ({error})")

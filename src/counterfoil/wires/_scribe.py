@@ -106,13 +106,29 @@ class Scribe(Losses):
 class _Kept:
     """What is remembered of one list for one wire."""
 
-    __slots__ = ("basis", "position", "scribe", "text")
+    __slots__ = ("basis", "length", "position", "scribe", "text")
 
     def __init__(self, scribe: Scribe, basis: tuple[str, Any], start: int) -> None:
         self.scribe = scribe
         self.basis = basis
         self.position = scribe.count = start
         self.text = bytearray(b"[")
+        self.length = 1
+        """How much of the text stays: after that comes what was the end."""
+
+    def open(self) -> None:
+        """Take the end off the text. As long as somebody holds the text of before, that stays, and a copy goes on."""
+        try:
+            del self.text[self.length :]
+        except BufferError:
+            self.text = self.text[: self.length]
+
+    def append(self, bodies: Sequence[Body]) -> None:
+        """Add bodies to the array."""
+        for body in bodies:
+            if len(self.text) > 1:
+                self.text += b","
+            self.text += msgspec.json.encode(body)
 
 
 def write_messages(
@@ -157,26 +173,24 @@ def _go_on(
     kept: _Kept | None = memo.pop(basis[0], None)
     if kept is None or kept.basis != basis or kept.position > len(messages):
         kept = _Kept(make(), basis, start)
-    scribe, text = kept.scribe, kept.text
-    closed = True
+    scribe, closed = kept.scribe, True
+    kept.open()
     while closed and kept.position < len(messages):
         end, closed = turn_end(messages, kept.position)
         if closed:
             scribe.turn(messages[kept.position : end], write)
             done = max(0, len(scribe.out) - scribe.held)
-            for body in scribe.out[:done]:
-                text += msgspec.json.encode(body)
-                text += b","
+            kept.append(scribe.out[:done])
             del scribe.out[:done]
             kept.position = end
+    kept.length = len(kept.text)
     memo[basis[0]] = kept
     if not closed:
         return None
-    tail = b",".join([msgspec.json.encode(body) for body in scribe.out])
-    # One copy and no more: the text is as long as the history.
-    with memoryview(text) as whole:
-        head = whole if tail or len(text) == 1 else whole[:-1]
-        return scribe, msgspec.Raw(b"".join((head, tail, b"]")))
+    # The end goes in place: the text is as long as the history, and is not copied.
+    kept.append(scribe.out)
+    kept.text += b"]"
+    return scribe, msgspec.Raw(kept.text)
 
 
 def turn_end(messages: Sequence[Message], start: int) -> tuple[int, bool]:

@@ -54,7 +54,7 @@ def test_a_host_that_says_what_a_reply_cost() -> None:
 def _without(module: str, code: str) -> str:
     """What a fresh Python says that lacks a module."""
     text = f"import sys; sys.modules[{module!r}] = None\n{code}"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=50, check=False)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=50, check=False)
     return done.stdout + done.stderr
 
 

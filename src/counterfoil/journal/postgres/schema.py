@@ -33,19 +33,16 @@ MIGRATIONS: list[str] = [_FIRST]
 """Step n brings version n to version n + 1. A step that was released is never edited: another is added."""
 
 
+# The catalogue's own tables: what to_regclass says may be older than what another process has just created.
+_SCHEMA: LiteralString = "SELECT nspname FROM pg_namespace WHERE nspname = 'counterfoil'"
+_TABLES: LiteralString = (
+    "SELECT relname FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE nspname = 'counterfoil'"
+)
+
+
 def version(db: Connection) -> int:
     """The version of the tables there; 0: there are none. Raises `JournalError` when they are somebody else's."""
-    # The catalogue's own tables: what to_regclass says may be older than what another process has just created.
-    there = _names(db, "SELECT nspname FROM pg_namespace WHERE nspname = 'counterfoil'")
-    tables = (
-        _names(
-            db,
-            "SELECT relname FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace "
-            "WHERE nspname = 'counterfoil'",
-        )
-        if there
-        else set[str]()
-    )
+    tables = _names(db, _TABLES)
     if "version" in tables:
         found = db.execute("SELECT coalesce(max(version), 0) FROM counterfoil.version").fetchone()
         return int(found[0]) if found else 0
@@ -85,10 +82,9 @@ def migrate(db: Connection, server: Server) -> tuple[int, int]:
             db.execute("SELECT pg_advisory_xact_lock(hashtextextended('counterfoil schema', 0))")
             before = version(db)
             _refuse_newer(before, server)
-            if before == 0:
-                # Somebody may have made it for a user who may not.
-                if not _names(db, "SELECT nspname FROM pg_namespace WHERE nspname = 'counterfoil'"):
-                    db.execute("CREATE SCHEMA counterfoil")
+            # Somebody may have made it for a user who may not.
+            if not _names(db, _SCHEMA):
+                db.execute("CREATE SCHEMA counterfoil")
             for step, statements in enumerate(MIGRATIONS[before:], before):
                 for statement in statements.split(";\n"):
                     if statement.strip():

@@ -48,8 +48,13 @@ class _Line(Worker):
         """A connection that stands, as far as one can tell without asking. Raises `JournalError`."""
         if self._db is None or not usable(self._db):
             self._hang_up()
-            self._db = self.server.connect(again=True)
-            self.greet(self._db)
+            db = self.server.connect(again=True)
+            try:
+                self.greet(db)
+            except BaseException:
+                db.close()
+                raise
+            self._db = db
         return self._db
 
     def _hang_up(self) -> None:

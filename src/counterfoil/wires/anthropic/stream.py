@@ -20,7 +20,7 @@ from counterfoil.types.stream import (
 )
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._envelope import unwrap_arguments, wrap_arguments
-from counterfoil.wires._guard import guarded_feed
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires._sequence import Sequencer
@@ -81,6 +81,7 @@ class Reader:
             case _:
                 return ()
 
+    @guarded(f"{NAME} stream")
     def close(self) -> Iterable[StreamEvent]:
         """End the stream: without a `message_stop` it was cut, and open calls are not to be run."""
         if self._ended:

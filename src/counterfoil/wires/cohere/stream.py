@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -20,8 +20,8 @@ from counterfoil.types.stream import (
 )
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._chat import slot as own
-from counterfoil.wires._chatstream import CallPieces, grow
-from counterfoil.wires._guard import guarded_feed
+from counterfoil.wires._chatstream import LONGER, CallPieces, grow
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires._sequence import Sequencer
@@ -39,100 +39,110 @@ class Reader:
         self._open: OpenBlock | None = None
         self._blocks: list[Block] = []
         self._count = 0
-        self._begun = False
         self._ended = False
         self._message: dict[str, Any] = {}
 
-    @guarded_feed(f"{NAME} stream")
-    def feed(self, event: Body, /) -> Iterator[StreamEvent]:
+    def feed(self, event: Body, /) -> Sequence[StreamEvent]:
         """Take one event."""
+        if event.get("type") == "tool-call-delta" and self._open is None:
+            try:
+                # Nearly all events are a piece of a call's arguments.
+                entry = event["delta"]["message"]["tool_calls"]
+                return (self._calls.more(event["index"], entry, entry["function"]),)
+            except LONGER:
+                pass
+        return self._feed(event)
+
+    @guarded_feed(f"{NAME} stream")
+    def _feed(self, event: Body, /) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
         delta = fields.sub(event, "delta")
         message = fields.sub(delta, "message")
         match event.get("type"):
             case "message-start":
-                self._begun = True
-                yield ReplyStart(None, fields.without(event, DEFAULTS).get("id") or None)
+                events.append(ReplyStart(None, fields.without(event, DEFAULTS).get("id") or None))
             case "tool-plan-delta":
-                yield from self._more(Text("", ext={NAME: {PLAN: True}}), message.get("tool_plan") or "")
+                self._more(Text("", ext={NAME: {PLAN: True}}), message.get("tool_plan") or "", events)
             case "content-start":
-                content = fields.sub(message, "content")
-                yield from self._stop()
-                first = read_part({"type": "text", **content}, f"{NAME} stream/content")
-                if isinstance(first, Text | Reasoning):
-                    yield from self._more(msgspec.structs.replace(first, text=""), first.text, fresh=True)
-                else:
-                    self._blocks.append(first)
-                    yield BlockStop(self._count, first)
-                    self._count += 1
+                self._begin(fields.sub(message, "content"), events)
             case "content-delta":
                 content = fields.sub(message, "content")
                 block = Reasoning(ext={NAME: {}}) if content.get("thinking") else Text("")
-                yield from self._more(block, content.get("thinking") or content.get("text") or "")
+                self._more(block, content.get("thinking") or content.get("text") or "", events)
             case "tool-call-start" | "tool-call-delta":
-                yield from self._call({**fields.sub(message, "tool_calls"), "index": event.get("index")})
+                self._call({**fields.sub(message, "tool_calls"), "index": event.get("index")}, events)
             case "content-end" | "tool-call-end":
-                yield from self._stop()
+                self._stop(events)
             case "citation-start":
                 citation = message.get("citations")
                 grow(self._message, {"citations": [citation]})
             case "message-end":
-                yield from self._end(event, delta)
+                self._end(event, delta, events)
             case _:
                 pass
+        return events
 
-    def close(self) -> Iterator[StreamEvent]:
+    @guarded(f"{NAME} stream")
+    def close(self) -> list[StreamEvent]:
         """End the stream: without a `message-end` it was cut, and open calls are not to be run."""
+        events: list[StreamEvent] = []
         if not self._ended:
-            yield from self._stop()
-            yield from self._calls.finish(whole=False)
+            self._stop(events)
+            events += self._calls.finish(whole=False)
+        return events
 
-    def _more(self, block: Text | Reasoning, text: str, *, fresh: bool = False) -> Iterator[StreamEvent]:
+    def _begin(self, content: Body, events: list[StreamEvent]) -> None:
+        self._stop(events)
+        first = read_part({"type": "text", **content}, f"{NAME} stream/content")
+        if isinstance(first, Text | Reasoning):
+            self._more(msgspec.structs.replace(first, text=""), first.text, events, fresh=True)
+        else:
+            self._blocks.append(first)
+            events.append(BlockStop(self._count, first))
+            self._count += 1
+
+    def _more(self, block: Text | Reasoning, text: str, events: list[StreamEvent], *, fresh: bool = False) -> None:
         opened = self._open
         same = opened is not None and _kind(opened.block) == _kind(block)
         if opened is None or not same:
             if not text and not fresh:
                 return
-            yield from self._stop()
+            self._stop(events)
             opened = self._open = OpenBlock(self._count, block)
             self._count += 1
-            yield opened.start()
+            events.append(opened.start())
         if text:
-            yield opened.more(text)
+            events.append(opened.more(text))
 
-    def _call(self, entry: Body) -> Iterator[StreamEvent]:
+    def _call(self, entry: Body, events: list[StreamEvent]) -> None:
         if not isinstance(entry.get("function"), dict):
             raise WireError(f"{NAME} stream: a call without a function")
-        yield from self._stop()
-        yield from self._calls.feed(entry, self._count)
+        self._stop(events)
+        events += self._calls.feed(entry, self._count)
         self._count = max(self._count, self._calls.next_index)
 
-    def _stop(self) -> Iterator[StreamEvent]:
+    def _stop(self, events: list[StreamEvent]) -> None:
         if self._open is not None:
             stop = self._open.stop(keep=True)
             self._open = None
             self._blocks.append(stop.block)
-            yield stop
+            events.append(stop)
 
-    def _end(self, event: Body, delta: Body) -> Iterator[StreamEvent]:
+    def _end(self, event: Body, delta: Body, events: list[StreamEvent]) -> None:
         if error := delta.get("error"):
             raise ModelError(f"the host reports an error: {error}")
         self._ended = True
-        yield from self._stop()
-        for stop in self._calls.finish(whole=True):
-            self._blocks.append(stop.block)
-            yield stop
+        self._stop(events)
+        stops = self._calls.finish(whole=True)
+        self._blocks += [stop.block for stop in stops]
+        events += stops
         raw = delta.get("finish_reason")
         if speaks_in_content(self._blocks):
             self._message[CONTENT] = True
         called = any(isinstance(block, ToolCall) for block in self._blocks)
         kept = fields.leftover(delta, ("finish_reason", "usage")) | fields.rest(event, "type", "id", "delta")
-        yield ReplyStop(
-            derive(STOPS, raw, called),
-            raw,
-            read_usage(delta.get("usage")),
-            fields.ext(NAME, kept),
-            fields.ext(NAME, self._message),
-        )
+        usage, held = read_usage(delta.get("usage")), fields.ext(NAME, self._message)
+        events.append(ReplyStop(derive(STOPS, raw, called), raw, usage, fields.ext(NAME, kept), held))
 
 
 def _kind(block: Block) -> tuple[type[Block], bool]:
@@ -183,24 +193,23 @@ class Writer:
             case Text() if PLAN in slot(block):
                 yield _event("tool-plan-delta", None, {"tool_plan": text})
             case Text():
-                content = fields.fill({"type": "text", "text": ""}, slot(block))
-                yield from self._begin("content-start", self._content, {"content": content})
+                if not self._begun:
+                    content = fields.fill({"type": "text", "text": ""}, slot(block))
+                    yield _event("content-start", self._content, {"content": content})
                 yield _event("content-delta", self._content, {"content": {"text": text}})
             case Reasoning():
-                content = fields.fill({"type": "thinking", "thinking": ""}, slot(block))
-                yield from self._begin("content-start", self._content, {"content": content})
+                if not self._begun:
+                    content = fields.fill({"type": "thinking", "thinking": ""}, slot(block))
+                    yield _event("content-start", self._content, {"content": content})
                 yield _event("content-delta", self._content, {"content": {"thinking": text}})
             case ToolCall(kind="function"):
-                empty = msgspec.structs.replace(block, arguments={}, raw="", parse_error=None)
-                yield from self._begin("tool-call-start", self._calls, {"tool_calls": write_call(None, empty, "")})
+                if not self._begun:
+                    empty = msgspec.structs.replace(block, arguments={}, raw="", parse_error=None)
+                    yield _event("tool-call-start", self._calls, {"tool_calls": write_call(None, empty, "")})
                 yield _event("tool-call-delta", self._calls, {"tool_calls": {"function": {"arguments": text}}})
             case _:
                 return
         self._begun = True
-
-    def _begin(self, type: str, index: int, message: Body) -> Iterator[Body]:
-        if not self._begun:
-            yield _event(type, index, message)
 
     def _stop(self, block: Block) -> Iterator[Body]:
         if not self._begun:
@@ -211,7 +220,7 @@ class Writer:
             elif isinstance(block, Text | Reasoning) and block.text:
                 yield from self._delta(block, block.text)
             elif isinstance(block, Opaque) and block.wire == NAME:
-                yield from self._begin("content-start", self._content, {"content": block.data})
+                yield _event("content-start", self._content, {"content": block.data})
                 self._begun = True
         if self._begun and isinstance(block, ToolCall):
             yield {"type": "tool-call-end", "index": self._calls}

@@ -41,7 +41,8 @@ class Pieces:
 
     def __init__(self) -> None:
         self._values: dict[str, list[Any]] = {}
-        self._unfinished: set[str] = set()
+        self.unfinished: dict[str, list[Any]] = {}
+        """Those of the values that go on in the next piece of the same path: texts."""
         self.error: str | None = None
 
     def add(self, piece: Body) -> None:
@@ -50,12 +51,14 @@ class Pieces:
         for key in _VALUES:
             if key in piece:
                 value = None if key == "nullValue" else piece[key]
-                if path in self._unfinished:
-                    self._values[path].append(value)
+                if path in self.unfinished:
+                    self.unfinished[path].append(value)
                 else:
                     self._values[path] = [value]
-        # A string goes on in the next piece of the same path; anything else comes whole.
-        (self._unfinished.add if piece.get("willContinue") else self._unfinished.discard)(path)
+        if piece.get("willContinue"):
+            self.unfinished[path] = self._values.setdefault(path, [])
+        else:
+            self.unfinished.pop(path, None)
 
     def arguments(self) -> dict[str, Any]:
         """The object they make. What does not fit into one is said in `error`."""

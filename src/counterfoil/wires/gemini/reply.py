@@ -43,7 +43,7 @@ STOPS: dict[str, Stop] = {
 _COUNTS = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount")
 _TOOLS = "toolUsePromptTokenCount"
 _TOTAL = "totalTokenCount"
-_OURS = ("candidates", "usageMetadata", "modelVersion", "responseId")
+OURS = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
 
 
 def refuse_error(body: Body) -> None:
@@ -92,7 +92,7 @@ def candidate_of(body: Body) -> tuple[Body | None, list[Any]]:
 
 def extra_of(body: Body, candidate: Body | None, more: list[Any]) -> Body:
     """What a reply says beside its message, usage and stop."""
-    extra = fields.rest(body, *_OURS)
+    extra = fields.rest(body, *OURS)
     if candidate is not None:
         beside = fields.rest(candidate, "content", "finishReason")
         if beside.get("index") == 0:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from counterfoil.types.message import Block, Reasoning, Text, ToolCall
-from counterfoil.types.request import Usage
 from counterfoil.types.stream import (
     BlockDelta,
     BlockStart,
@@ -24,6 +23,7 @@ from counterfoil.wires._sequence import Sequencer
 from counterfoil.wires.gemini.partial import Pieces
 from counterfoil.wires.gemini.parts import NAME, Ear, read_text, server, write_part
 from counterfoil.wires.gemini.reply import (
+    OURS,
     candidate_of,
     extra_of,
     frame,
@@ -47,15 +47,34 @@ class Reader:
         self._text: OpenBlock | None = None
         self._call: _Call | None = None
         self._called = self._started = False
-        self._usage: Usage | None = None
+        self._usage: Body | None = None
         self._extra: Body = {}
         self._candidate: Body = {}
         self._seen: Body | None = None
         """The body that said why the reply ended."""
 
-    @guarded_feed("a stream of gemini")
-    def feed(self, event: Body, /) -> Iterable[StreamEvent]:
+    def feed(self, event: Body, /) -> Sequence[StreamEvent]:
         """Take one chunk."""
+        if self._call is not None:
+            try:
+                # Nearly all chunks are then one more piece of a text in the arguments.
+                (candidate,) = event["candidates"]
+                (part,) = candidate["content"]["parts"]
+                said = part["functionCall"]
+                alone = len(candidate) == 1 or (len(candidate) == 2 and candidate["index"] == 0)
+                if alone and len(part) == 1 and len(said) == 2 and said["willContinue"] and OURS.issuperset(event):
+                    (piece,) = said["partialArgs"]
+                    text = self._call.pieces.unfinished[piece["jsonPath"]]
+                    if len(piece) == 3 and piece["willContinue"]:
+                        text.append(piece["stringValue"])
+                        self._usage = event.get("usageMetadata", self._usage)
+                        return ()
+            except (LookupError, TypeError, ValueError):
+                pass
+        return self._feed(event)
+
+    @guarded_feed("a stream of gemini")
+    def _feed(self, event: Body, /) -> list[StreamEvent]:
         refuse_error(event)
         events: list[StreamEvent] = []
         if not self._started:
@@ -67,7 +86,7 @@ class Reader:
             events += self._end_text() if index else []
             events += self._part(fields.an_object(part, f"/candidates/0/content/parts/{index}"))
         if "usageMetadata" in event:
-            self._usage = read_usage(fields.obj(event["usageMetadata"]))
+            self._usage = fields.obj(event["usageMetadata"])
         extra = extra_of(event, candidate, more)
         self._candidate |= extra.pop("$candidate", {})
         self._extra |= extra
@@ -85,7 +104,7 @@ class Reader:
         if self._seen is not None:
             stop, raw = stop_of(self._seen, candidate_of(self._seen)[0], self._called)
             extra = {**self._extra, **({"$candidate": self._candidate} if self._candidate else {})}
-            events.append(ReplyStop(stop, raw, self._usage, fields.ext(NAME, extra)))
+            events.append(ReplyStop(stop, raw, read_usage(self._usage), fields.ext(NAME, extra)))
             self._seen = None
         return events
 
@@ -175,7 +194,7 @@ class _Call:
         self.call = _bare(call)
         self.block = OpenBlock(index, self.call)
         self._said = said
-        self._pieces = Pieces()
+        self.pieces = Pieces()
 
     def is_over(self, said: Body) -> bool:
         """Whether another call begins, without a word that this one is complete."""
@@ -189,22 +208,22 @@ class _Call:
     def add(self, part: Body) -> None:
         """Take the pieces of a part."""
         for piece in fields.arr(fields.obj(part["functionCall"]).get("partialArgs")):
-            self._pieces.add(fields.obj(piece))
+            self.pieces.add(fields.obj(piece))
         if _SIGNATURE in part:
             slot = {**fields.own(self.call.ext, NAME), _SIGNATURE: part[_SIGNATURE]}
             self.call = _replace(self.call, ext={NAME: slot})
 
     def stop(self, ear: Ear) -> list[StreamEvent]:
         """Say that the call is complete."""
-        arguments, index = self._pieces.arguments(), self.block.index
-        if self._pieces.error is not None:
-            return [BlockStop(index, cut(self.call, self._pieces.text, self._pieces.error))]
+        arguments, index = self.pieces.arguments(), self.block.index
+        if self.pieces.error is not None:
+            return [BlockStop(index, cut(self.call, self.pieces.text, self.pieces.error))]
         call = ear.arguments(self.call, arguments)
         return [BlockDelta(index, written_arguments(call)), BlockStop(index, call)]
 
     def cut(self) -> BlockStop:
         """Say how far the call came."""
-        return BlockStop(self.block.index, cut(self.call, self._pieces.text))
+        return BlockStop(self.block.index, cut(self.call, self.pieces.text))
 
 
 def _kind(block: Block) -> Body:

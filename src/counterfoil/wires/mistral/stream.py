@@ -12,8 +12,8 @@ from counterfoil.types.request import Usage
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, ReplyStart, ReplyStop, StreamEvent
 from counterfoil.wires import _chat as chat
 from counterfoil.wires import _fields as fields
-from counterfoil.wires._chatstream import CallPieces, grow
-from counterfoil.wires._guard import guarded_feed
+from counterfoil.wires._chatstream import CallPieces, ChunkReader, grow
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires._sequence import Sequencer
@@ -25,14 +25,13 @@ from counterfoil.wires.wire import NO_PLAN, Body, Plan
 _TOP = ("id", "object", "model", "choices", "usage")
 
 
-class Reader:
+class Reader(ChunkReader):
     """Reads one stream."""
 
     def __init__(self, plan: Plan = NO_PLAN) -> None:
-        self._calls = CallPieces(NAME, plan, Calls())
-        self._open: OpenBlock | None = None
+        # The SDK says `null`, in letters, where there is no id.
+        super().__init__(CallPieces(NAME, plan, Calls(), blank="null"))
         self._count = 0
-        self._begun = False
         self._called = False
         self._raw: str | None = None
         self._usage: Usage | None = None
@@ -41,70 +40,70 @@ class Reader:
         self._message: dict[str, Any] = {}
 
     @guarded_feed(f"{NAME} stream")
-    def feed(self, event: Body, /) -> Iterator[StreamEvent]:
-        """Take one chunk."""
+    def _feed(self, event: Body, /) -> list[StreamEvent]:
         chat.refuse_error(event)
-        if not self._begun:
-            self._begun = True
+        events: list[StreamEvent] = []
+        if self._keys is None:
             known = fields.without(event, DEFAULTS)
-            yield ReplyStart(known.get("model") or None, known.get("id") or None)
+            events.append(ReplyStart(known.get("model") or None, known.get("id") or None))
+        self._keys = list(event)
         grow(self._kept, fields.leftover(fields.without(event, DEFAULTS), _TOP))
         if (usage := event.get("usage")) is not None:
             self._usage = chat.read_usage(usage, NAME)
         for choice in fields.items(event, "choices"):
             if not choice.get("index"):
-                yield from self._take(choice)
+                self._take(choice, events)
+        return events
 
-    @guarded_feed(f"{NAME} stream")
-    def close(self) -> Iterator[StreamEvent]:
+    @guarded(f"{NAME} stream")
+    def close(self) -> list[StreamEvent]:
         """End the stream: without a finish reason it was cut, and open calls are not to be run."""
-        yield from self._finish(whole=self._raw is not None)
-        if self._raw is None:
-            return
-        if self._choice:
-            self._kept[CHOICE] = self._choice
-        stop = derive(STOPS, self._raw, self._called)
-        yield ReplyStop(stop, self._raw, self._usage, fields.ext(NAME, self._kept), fields.ext(NAME, self._message))
+        events: list[StreamEvent] = []
+        self._finish(events, whole=self._raw is not None)
+        if self._raw is not None:
+            if self._choice:
+                self._kept[CHOICE] = self._choice
+            stop, held = derive(STOPS, self._raw, self._called), fields.ext(NAME, self._message)
+            events.append(ReplyStop(stop, self._raw, self._usage, fields.ext(NAME, self._kept), held))
+        return events
 
-    def _take(self, choice: Body) -> Iterator[StreamEvent]:
+    def _take(self, choice: Body, events: list[StreamEvent]) -> None:
         delta = fields.sub(choice, "delta")
         content = delta.get("content")
         if isinstance(content, str) and content:
-            yield from self._more(Text(""), content)
+            self._more(Text(""), content, events)
         for each in fields.as_array(content) or ():
-            yield from self._chunk(each)
+            self._chunk(each, events)
         for entry in fields.items(delta, "tool_calls"):
-            yield from self._stop()
+            self._stop(events)
             self._called = True
-            # The SDK says `null`, in letters, where there is no id.
-            said = fields.rest(entry, "id") if entry.get("id") == "null" else entry
-            yield from self._calls.feed(said, self._count)
+            events += self._calls.feed(entry, self._count)
             self._count = max(self._count, self._calls.next_index)
         grow(self._message, fields.leftover(delta, ("role", "content", "tool_calls", "index")))
         grow(self._choice, fields.leftover(fields.without(choice, {"index": 0}), ("delta", "finish_reason")))
         if raw := choice.get("finish_reason"):
             self._raw = raw
-            yield from self._finish(whole=True)
+            self._finish(events, whole=True)
 
-    def _chunk(self, body: Body) -> Iterator[StreamEvent]:
+    def _chunk(self, body: Body, events: list[StreamEvent]) -> None:
         block = read_chunk(body, f"{NAME} stream/content")
         match block:
             case Text(text) if block.ext:
                 # A text with fields of its own is a block of its own.
-                yield from self._stop()
-                yield from self._more(msgspec.structs.replace(block, text=""), text)
-                yield from self._stop()
+                self._stop(events)
+                self._more(msgspec.structs.replace(block, text=""), text, events)
+                self._stop(events)
             case Text(text):
-                yield from self._more(Text(""), text)
+                self._more(Text(""), text, events)
             case Reasoning():
-                yield from self._thought(block)
+                self._thought(block, events)
             case _:
-                yield from self._stop()
-                yield BlockStop(self._count, block)
+                self._stop(events)
+                events.append(BlockStop(self._count, block))
                 self._count += 1
 
-    def _thought(self, block: Reasoning) -> Iterator[StreamEvent]:
-        yield from self._more(Reasoning(ext={NAME: {}}), block.text)
+    def _thought(self, block: Reasoning, events: list[StreamEvent]) -> None:
+        self._more(Reasoning(ext={NAME: {}}), block.text, events)
         opened = self._open
         if opened is None or not isinstance(opened.block, Reasoning):
             return
@@ -115,9 +114,9 @@ class Reader:
         signature = block.signature or opened.block.signature
         opened.block = whole = msgspec.structs.replace(opened.block, signature=signature, ext={NAME: held})
         if not is_open(whole):
-            yield from self._stop()
+            self._stop(events)
 
-    def _more(self, block: Text | Reasoning, text: str) -> Iterator[StreamEvent]:
+    def _more(self, block: Text | Reasoning, text: str, events: list[StreamEvent]) -> None:
         opened = self._open
         match opened, block:
             case OpenBlock(block=Text(ext=ext)), Text():
@@ -127,22 +126,21 @@ class Reader:
             case _:
                 same = False
         if opened is None or not same:
-            yield from self._stop()
+            self._stop(events)
             opened = self._open = OpenBlock(self._count, block)
             self._count += 1
-            yield opened.start()
+            events.append(opened.start())
         if text:
-            yield opened.more(text)
+            events.append(opened.more(text))
 
-    def _stop(self) -> Iterator[StreamEvent]:
+    def _stop(self, events: list[StreamEvent]) -> None:
         if self._open is not None:
-            stop = self._open.stop(keep=True)
+            events.append(self._open.stop(keep=True))
             self._open = None
-            yield stop
 
-    def _finish(self, *, whole: bool) -> Iterator[StreamEvent]:
-        yield from self._stop()
-        yield from self._calls.finish(whole=whole)
+    def _finish(self, events: list[StreamEvent], *, whole: bool) -> None:
+        self._stop(events)
+        events += self._calls.finish(whole=whole)
 
 
 class Writer:

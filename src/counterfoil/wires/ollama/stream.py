@@ -9,7 +9,7 @@ from counterfoil.types.message import Block, Reasoning, Text, ToolCall
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, ReplyStart, ReplyStop, StreamEvent
 from counterfoil.wires import _chat as chat
 from counterfoil.wires import _fields as fields
-from counterfoil.wires._guard import guarded_feed
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires._sequence import Sequencer
@@ -32,44 +32,45 @@ class Reader:
         self._message: dict[str, Any] = {}
 
     @guarded_feed(f"{NAME} stream")
-    def feed(self, event: Body, /) -> Iterator[StreamEvent]:
+    def feed(self, event: Body, /) -> list[StreamEvent]:
         """Take one line."""
         chat.refuse_error(event)
+        events: list[StreamEvent] = []
         if not self._begun:
             self._begun = True
-            yield ReplyStart(event.get("model") or None)
+            events.append(ReplyStart(event.get("model") or None))
         message = fields.sub(event, "message")
         if thought := message.get("thinking"):
-            yield from self._more(Reasoning(ext={NAME: {}}), thought)
+            self._more(Reasoning(ext={NAME: {}}), thought, events)
         if text := message.get("content"):
-            yield from self._more(Text(""), text)
+            self._more(Text(""), text, events)
         for call in fields.items(message, "tool_calls"):
-            yield from self._stop()
+            events += self._stop()
             self._called = True
-            yield BlockStop(self._count, read_call(call, f"{NAME} stream/tool_calls", self._calls, self._plan))
+            whole = read_call(call, f"{NAME} stream/tool_calls", self._calls, self._plan)
+            events.append(BlockStop(self._count, whole))
             self._count += 1
         self._message |= fields.leftover(message, ("role", "content", "thinking", "tool_calls"))
         if event.get("done"):
-            yield from self._stop()
-            yield self._end(event)
+            events += [*self._stop(), self._end(event)]
+        return events
 
-    def close(self) -> Iterator[StreamEvent]:
+    @guarded(f"{NAME} stream")
+    def close(self) -> list[StreamEvent]:
         """End the stream. Calls come whole, so none can be cut."""
         return self._stop()
 
-    def _more(self, block: Text | Reasoning, text: str) -> Iterator[StreamEvent]:
+    def _more(self, block: Text | Reasoning, text: str, events: list[StreamEvent]) -> None:
         if self._open is None or type(self._open.block) is not type(block):
-            yield from self._stop()
+            events += self._stop()
             self._open = OpenBlock(self._count, block)
             self._count += 1
-            yield self._open.start()
-        yield self._open.more(text)
+            events.append(self._open.start())
+        events.append(self._open.more(text))
 
-    def _stop(self) -> Iterator[StreamEvent]:
-        if self._open is not None:
-            stop = self._open.stop(keep=True)
-            self._open = None
-            yield stop
+    def _stop(self) -> list[StreamEvent]:
+        opened, self._open = self._open, None
+        return [opened.stop(keep=True)] if opened is not None else []
 
     def _end(self, event: Body) -> ReplyStop:
         raw = event.get("done_reason")

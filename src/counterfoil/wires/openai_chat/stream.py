@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from counterfoil.types.message import Block, Opaque, Reasoning, Text, ToolCall
@@ -18,8 +18,8 @@ from counterfoil.types.stream import (
 )
 from counterfoil.wires import _chat as chat
 from counterfoil.wires import _fields as fields
-from counterfoil.wires._chatstream import CallPieces, grow
-from counterfoil.wires._guard import TRIPPED, guarded, wrong
+from counterfoil.wires._chatstream import CallPieces, ChunkReader, grow
+from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires.openai_chat.messages import FIELD, NAME, REASONING, REFUSAL, slot, write_call
@@ -28,21 +28,16 @@ from counterfoil.wires.wire import NO_PLAN, Body, Plan
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls"})
 _CHOICE = frozenset({"index", "delta", "finish_reason"})
-_QUIET = _CHOICE | {"logprobs"}
 _TOP = ("id", "object", "model", "choices", "usage", "obfuscation")
 
 
-class Reader:
+class Reader(ChunkReader):
     """Reads one stream."""
 
     def __init__(self, plan: Plan = NO_PLAN) -> None:
-        self._calls = CallPieces(NAME, plan, Calls())
-        self._open: OpenBlock | None = None
+        super().__init__(CallPieces(NAME, plan, Calls()))
         self._count = 0
         self._field: str | None = None
-        self._keys: Set[str] = frozenset()
-        self._width = -1
-        self._begun = False
         self._blocks: list[Block] = []
         self._raw: str | None = None
         self._finished = False
@@ -51,31 +46,15 @@ class Reader:
         self._choice: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
 
-    def feed(self, event: Body, /) -> Sequence[StreamEvent]:
-        """Take one chunk."""
-        try:
-            # Nearly all chunks are a piece of one call's arguments, and beside it as much as in the chunk before.
-            if len(event) == self._width and (choices := event.get("choices")) and len(choices) == 1:
-                choice = choices[0]
-                delta = choice.get("delta")
-                if delta and len(delta) == 1 and _QUIET.issuperset(choice) and (said := delta.get("tool_calls")):
-                    loud = choice.get("finish_reason") or choice.get("index") or choice.get("logprobs") or said[1:]
-                    if not loud and (more := self._calls.more(said[0])) is not None:
-                        return (more,)
-            return self._feed(event)
-        except TRIPPED as error:
-            raise wrong(NAME, error) from error
-
-    def _feed(self, event: Body) -> list[StreamEvent]:
+    @guarded_feed(f"{NAME} stream")
+    def _feed(self, event: Body, /) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         chat.refuse_error(event)
-        # What stands beside the choices is the same in each chunk, or is new in the last ones.
-        if event.keys() != self._keys or self._finished:
+        if list(event) != self._keys or self._finished:
             self._beside(event, events)
         if (usage := event.get("usage")) is not None:
             self._usage = chat.read_usage(usage, NAME)
-        self._width = len(event) if usage is None and not self._finished else -1
-        for choice in event.get("choices") or ():
+        for choice in fields.items(event, "choices"):
             # One reply is read, the first; an index may be missing.
             if not choice.get("index"):
                 self._take(choice, events)
@@ -94,21 +73,18 @@ class Reader:
         return events
 
     def _beside(self, event: Body, events: list[StreamEvent]) -> None:
-        if not self._begun:
-            self._begun = True
+        if self._keys is None:
             known = fields.without(event, DEFAULTS)
             events.append(ReplyStart(known.get("model") or None, known.get("id") or None))
-        self._keys = event.keys()
+        self._keys = list(event)
         for key, value in event.items():
             if key not in _TOP and value is not None and DEFAULTS.get(key) != value:
                 self._kept[key] = value
 
     def _take(self, choice: Body, events: list[StreamEvent]) -> None:
-        delta = choice.get("delta") or {}
-        entries = delta.get("tool_calls")
-        if not entries or len(delta) > 1:
-            self._say(delta, events)
-        for entry in entries or ():
+        delta = fields.sub(choice, "delta")
+        self._say(delta, events)
+        for entry in fields.items(delta, "tool_calls"):
             self._call(entry, events)
         if not _CHOICE.issuperset(choice):
             for key, value in choice.items():
