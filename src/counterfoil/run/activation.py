@@ -289,7 +289,7 @@ class Activation:
         self.write(Ended(self.outcome))
 
     async def _said(self, reply: Reply) -> None:
-        message, notes = admit(reply, self.state.turn + 1)
+        message, notes = admit(reply, self.state.turn + 1, self.model.name)
         self.write(Said(message, reply.stop, reply.stop_raw, reply.usage, notes))
 
     def _request(self, step: AskModel) -> Request:

@@ -12,10 +12,11 @@ from counterfoil.types.message import Block, Message, Reasoning, Text, ToolCall,
 from counterfoil.types.request import Reply
 
 
-def admit(reply: Reply, turn: int) -> tuple[Message, tuple[str, ...]]:
+def admit(reply: Reply, turn: int, model: str | None = None) -> tuple[Message, tuple[str, ...]]:
     """Return the reply's message with the calls renumbered `turn.1`, `turn.2`, ..., and what had to be put right.
 
-    A model's own ids are kept as `provider_id`: they may be blank, or repeat.
+    A model's own ids are kept as `provider_id`: they may be blank, or repeat. `model` is the name under which it was
+    asked.
     """
     message = reply.message
     blocks: list[Block] = []
@@ -54,7 +55,7 @@ def admit(reply: Reply, turn: int) -> tuple[Message, tuple[str, ...]]:
                 block.ext,
             )
         )
-    return Message("assistant", tuple(blocks), message.name, message.ext), tuple(notes)
+    return Message("assistant", tuple(blocks), message.name, message.ext, model), tuple(notes)
 
 
 def _sound(block: Block) -> Block:

@@ -120,6 +120,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     blocks: tuple[Block, ...]
     name: str | None = None
     ext: Ext = {}
+    model: str | None = None
+    """Which model said it, as it was asked for: what it signed goes back to a model of its family only."""
 
     @property
     def text(self) -> str:

@@ -6,13 +6,15 @@ A turn is a message, or calls with all that answers them: pairing is repaired wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from counterfoil.types.history import History, Repair
-from counterfoil.types.message import Ext, Message, ToolCall, ToolResult
+from counterfoil.types.message import Block, Ext, Message, Opaque, Reasoning, ToolCall, ToolResult
+from counterfoil.types.request import Request
 from counterfoil.wires._envelope import is_wrapped, wrap_arguments
 from counterfoil.wires._fields import says_nothing
 from counterfoil.wires._ids import Ids, Names
@@ -63,6 +65,8 @@ class Scribe(Losses):
         """The field in which this host wants all reasoning, where the wire itself has none."""
         self.held = 0
         """How many of the last bodies the next turn may still add to, where roles must alternate."""
+        self.model = ""
+        """The model that is asked: what another family signed means nothing to it."""
         self._repair = Repair()
         self._tools: dict[str, str] = {}
 
@@ -89,8 +93,27 @@ class Scribe(Losses):
         repaired.clear()
         self._repair.add(messages)
         for message in repaired:
-            write(self, message, f"/messages/{self.count}")
+            path = f"/messages/{self.count}"
+            if message.model and self.model and family(message.model) != family(self.model):
+                message = self._unsigned(message, path)
+            write(self, message, path)
             self.count += 1
+
+    def _unsigned(self, message: Message, path: str) -> Message:
+        """The message as if another wire had brought it: what it signed is reported, and not written."""
+        blocks: list[Block] = []
+        for number, block in enumerate(message.blocks):
+            slot: dict[str, Any] = {} if isinstance(block, Opaque) else block.ext.get(self.wire) or {}
+            signed = [key for key in slot if "signature" in key.lower()]
+            if isinstance(block, Reasoning):
+                others = {wire: held for wire, held in block.ext.items() if wire != self.wire}
+                block = msgspec.structs.replace(block, ext={f"{self.wire}, another family": slot, **others})
+            elif signed and not isinstance(block, Opaque):
+                self.lose(f"{path}/blocks/{number}", "the signature of another model family", "dropped")
+                rest = {key: value for key, value in slot.items() if key not in signed}
+                block = msgspec.structs.replace(block, ext={**block.ext, self.wire: rest})
+            blocks.append(block)
+        return msgspec.structs.replace(message, blocks=tuple(blocks))
 
     @property
     def repairs(self) -> tuple[str, ...]:
@@ -131,8 +154,19 @@ class _Kept:
             self.text += msgspec.json.encode(body)
 
 
+def family(model: str) -> str:
+    """The family of a model: the first word of its name, without address, host, folder, vendor and tag (`claude`, `gemini`)."""
+    parts = [part for part in model.lower().rsplit("#", 1)[-1].rsplit("/", 1)[-1].split(":") if part[:1].isalpha()]
+    numbered = [part for part in parts if any(letter.isdigit() for letter in part)]
+    found = _FAMILY.match((numbered or parts or [""])[-1])
+    return found[1] if found else model.lower()
+
+
+_FAMILY = re.compile(r"^(?:[a-z]+\.)*([a-z]+)")
+
+
 def write_messages(
-    messages: Sequence[Message],
+    request: Request,
     start: int,
     make: Callable[[], Scribe],
     write: WriteMessage,
@@ -140,17 +174,25 @@ def write_messages(
     *,
     encoded: bool,
 ) -> tuple[Scribe, list[Body] | msgspec.Raw]:
-    """Write the messages from `start` on: as bodies, or `encoded` as one JSON array.
+    """Write the messages of a request from `start` on: as bodies, or `encoded` as one JSON array.
 
     `basis` is the wire's name, and all that the writing depends on besides the messages: when that is no longer
     equal, what was remembered is written anew.
     """
+    messages = request.messages
+    basis = (basis[0], (basis[1], family(request.model)))
+
+    def begin() -> Scribe:
+        scribe = make()
+        scribe.model = request.model
+        return scribe
+
     memo = messages.memo if encoded and isinstance(messages, History) else None
     if memo is not None:
-        found = _go_on(messages, start, memo, make, write, basis)
+        found = _go_on(messages, start, memo, begin, write, basis)
         if found is not None:
             return found
-    scribe = make()
+    scribe = begin()
     scribe.count = position = start
     while position < len(messages):
         end, _ = turn_end(messages, position)

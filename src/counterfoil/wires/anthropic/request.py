@@ -32,7 +32,7 @@ def write_request(request: Request, *, encoded: bool = False) -> Written:
 
     head = _head(request)
     basis = (NAME, (request.tools, head))
-    scribe, messages = write_messages(request.messages, head, make, _write_message, basis, encoded=encoded)
+    scribe, messages = write_messages(request, head, make, _write_message, basis, encoded=encoded)
     losses = Losses(NAME)
     slot: dict[str, Any] = fields.sub(request.ext, NAME)
     losses.foreign(request.ext, "")

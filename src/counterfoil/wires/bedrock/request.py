@@ -45,7 +45,7 @@ def write_request(request: Request, *, encoded: bool = False) -> Written:
 
     head = _head(request)
     basis = (NAME, (request.tools, head))
-    scribe, messages = write_messages(request.messages, head, make, _write_message, basis, encoded=encoded)
+    scribe, messages = write_messages(request, head, make, _write_message, basis, encoded=encoded)
     losses = Losses(NAME)
     losses.foreign(request.ext, "")
     slot = fields.own(request.ext, NAME)

@@ -52,7 +52,7 @@ def write_request(request: Request, *, encoded: bool = False) -> Written:
     if head and fields.note(request.messages[0].ext, NAME, _INLINE):
         head = 0
     basis = (NAME, (request.tools, head, signing))
-    scribe, contents = write_messages(request.messages, head, make, _write_message, basis, encoded=encoded)
+    scribe, contents = write_messages(request, head, make, _write_message, basis, encoded=encoded)
     losses = Losses(NAME)
     losses.foreign(request.ext, "")
     slot = fields.own(request.ext, NAME)

@@ -35,7 +35,7 @@ def write_request(request: Request, *, encoded: bool = False) -> Written:
         return Scribe(NAME, Names([tool.name for tool in request.tools]), Ids(), custom)
 
     basis = (NAME, request.tools)
-    scribe, messages = write_messages(request.messages, 0, make, write_message, basis, encoded=encoded)
+    scribe, messages = write_messages(request, 0, make, write_message, basis, encoded=encoded)
     losses = Losses(NAME)
     losses.foreign(request.ext, "")
     body: Body = {"model": request.model, "messages": messages}

@@ -36,7 +36,7 @@ def write_request(request: Request, *, encoded: bool = False) -> Written:
         return scribe
 
     basis = (NAME, (request.tools, held.get(REASONING)))
-    scribe, messages = write_messages(request.messages, 0, make, write_message, basis, encoded=encoded)
+    scribe, messages = write_messages(request, 0, make, write_message, basis, encoded=encoded)
     losses = Losses(NAME)
     losses.foreign(request.ext, "")
     body: Body = {"model": request.model, "messages": messages}

@@ -34,7 +34,7 @@ def write_request(request: Request, *, encoded: bool = False) -> Written:
 
     head = _head(request)
     basis = (NAME, ([tool.name for tool in request.tools], head))
-    scribe, items = write_messages(request.messages, head, make, _write_message, basis, encoded=encoded)
+    scribe, items = write_messages(request, head, make, _write_message, basis, encoded=encoded)
     losses = Losses(NAME)
     losses.foreign(request.ext, "")
     slot = fields.own(request.ext, NAME)
