@@ -10,7 +10,7 @@ from counterfoil.models.function import Function
 from counterfoil.models.model import BaseModel, Model
 from counterfoil.models.replay import Replay
 from counterfoil.models.scripted import Scripted
-from counterfoil.run.activation import Event, Progress
+from counterfoil.run.event import Event, Progress
 from counterfoil.run.harness import Harness
 from counterfoil.run.run import Confirmation, Doubt, Run
 from counterfoil.tools.catalogue import Catalogue

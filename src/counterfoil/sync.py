@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from counterfoil.gate.gate import Gate
 from counterfoil.journal.journal import Journal
 from counterfoil.models.model import Model
-from counterfoil.run.activation import Event, Watch
+from counterfoil.run.event import Event, Watch
 from counterfoil.run.harness import Harness as AsyncHarness
 from counterfoil.run.harness import Prompt, Resolve
 from counterfoil.run.run import Confirmation, Doubt, Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from counterfoil.cli.output import Output, Part
 from counterfoil.cli.words import BAD, DIM, NAME, WAITS, call_parts, result_parts, verdict_parts
-from counterfoil.run.activation import Event, Progress
+from counterfoil.run.event import Event, Progress
 from counterfoil.types.entry import Doubted, Ended, Finished, Judged, Said, Settled
 from counterfoil.types.message import Text, ToolCall
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, ReplyStart

@@ -10,12 +10,11 @@ import functools
 import hmac
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import anyio
-import msgspec
 
 from counterfoil.gate.attempt import Attempt
 from counterfoil.gate.checks.arguments import not_parsed
@@ -24,6 +23,7 @@ from counterfoil.gate.checks.exists import unknown_tool
 from counterfoil.journal.journal import Log, Status
 from counterfoil.models.model import BaseModel, Model
 from counterfoil.run.concurrency import EventLoop, OnWait, closing
+from counterfoil.run.event import Event, Watch, reporter
 from counterfoil.run.inbox import expired, take_up
 from counterfoil.run.perform import perform, recover, start
 from counterfoil.run.reply import admit
@@ -58,19 +58,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("counterfoil.run")
 
 
-class Progress(msgspec.Struct, frozen=True, tag="progress"):
-    """A tool says how far it is; `fraction` is 0 to 1. Shown to whoever watches, never journalled."""
-
-    call_id: str
-    message: str
-    fraction: float | None = None
-
-
-Event = Entry | StreamEvent | Progress
-"""What a stream yields: journal entries as they are written, and the model's words as they come."""
-
-Watch = Callable[[Event], None]
-
 _STATUS: dict[str, Status] = {"waiting": "waiting", "in_doubt": "doubt", "failed": "ready"}
 
 
@@ -84,12 +71,8 @@ class _NoModel(BaseModel):
 _NO_MODEL = _NoModel()
 
 
-def _report(watch: Watch, call_id: str, message: str, fraction: float | None) -> None:
-    watch(Progress(call_id, message, fraction))
-
-
 class Activation:
-    """Owns a run for a while. `events` does the work as it is drained; `outcome` is there when it ends."""
+    """Owns a run for a while. `run` does the work, `stream` too, as it is drained; then `outcome` says how it rests."""
 
     def __init__(
         self, harness: Harness, journal_log: Log, state: State, *, watch: Watch | None, answer_tool: Tool | None
@@ -380,7 +363,7 @@ class Activation:
             await self.loop.together([functools.partial(self._perform, call, tool) for call, tool in batch])
 
     async def _perform(self, call: Call, tool: Tool, on_wait: OnWait | None = None) -> None:
-        report = None if self.watch is None else functools.partial(_report, self.watch, call.call.id)
+        report = reporter(self.watch, call.call.id)
         entry = await perform(call, tool, self.session, self.run_id, self.loop, report, on_wait)
         if isinstance(entry, Doubted) and tool.lookup is not None:
             found = await recover(call, tool, time.time())

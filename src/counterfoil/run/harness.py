@@ -13,8 +13,9 @@ from counterfoil.gate.gate import Gate
 from counterfoil.journal.journal import Journal, Log
 from counterfoil.journal.memory import MemoryJournal
 from counterfoil.models.model import Model
-from counterfoil.run.activation import Activation, Event, Watch
+from counterfoil.run.activation import Activation
 from counterfoil.run.concurrency import closing
+from counterfoil.run.event import Event, Watch
 from counterfoil.run.inbox import doubt_ref
 from counterfoil.run.output import answer_tool, output_of
 from counterfoil.run.reply import admit

@@ -155,7 +155,7 @@ class _Kept:
 
 
 def family(model: str) -> str:
-    """The family of a model: the first word of its name, without address, host, folder, vendor and tag (`claude`, `gemini`)."""
+    """The first word of a model's name, without address, host, folder, vendor and tag: `claude`, `gemini`."""
     parts = [part for part in model.lower().rsplit("#", 1)[-1].rsplit("/", 1)[-1].split(":") if part[:1].isalpha()]
     numbered = [part for part in parts if any(letter.isdigit() for letter in part)]
     found = _FAMILY.match((numbered or parts or [""])[-1])
