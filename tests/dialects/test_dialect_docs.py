@@ -6,7 +6,6 @@ from pathlib import Path
 
 from counterfoil import dialects
 from counterfoil.dialects.table import table
-from counterfoil.types.request import ToolSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "dialects.md"
 BEGIN, END = "<!-- table -->\n", "\n<!-- /table -->"
@@ -22,13 +21,3 @@ def test_every_dialect_says_where_its_rules_were_read() -> None:
     for name in dialects.names():
         assert dialects.get(name).rules.source
         assert f"| `{name}` " in table([dialects.get(name).rules])
-
-
-def test_the_example_runs() -> None:
-    code = PAGE.read_text().split("```python\n")[1].split("```")[0]
-    schema = {"type": "object", "properties": {"at": {"type": "string"}}, "additionalProperties": False}
-    names = {"tools": [ToolSpec("book", parameters=schema)], "arguments": {"at": None}}
-    exec(code, names)  # noqa: S102
-    lowered = names["lowered"]
-    assert isinstance(lowered, dialects.Lowered)
-    assert lowered.plans["book"].reverse({"at": None}) == {}
