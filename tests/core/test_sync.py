@@ -98,8 +98,9 @@ def test_every_method_of_the_async_harness_is_there() -> None:
 
 
 def test_the_loop_ends_with_close() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for _ in range(3):
         with sync.Harness(Scripted(["ok"]), Catalogue()) as harness:
             assert harness.run("x", ADA).text == "ok"
-    assert threading.active_count() == before
+            assert set(threading.enumerate()) - before, "the loop has a thread of its own"
+    assert not set(threading.enumerate()) - before

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from typing import Any
 
-import pytest
 from dialect_cases import Case, cases
 from hypothesis import HealthCheck, given, settings
 
@@ -33,7 +33,7 @@ def unordered(schema: Any) -> Any:
 @MANY
 @given(case=cases())
 def test_openai_sdk_finds_nothing_to_change(case: Case) -> None:
-    sdk = pytest.importorskip("openai.lib._pydantic")
+    sdk = importlib.import_module("openai.lib._pydantic")
     schema = lowered("openai-strict", case.schema)
     again = sdk._ensure_strict_json_schema(copy.deepcopy(schema), path=(), root=copy.deepcopy(schema))
     # The SDK drops a null default, which is no keyword of the lowered schema anyhow.
@@ -65,20 +65,20 @@ def spelled_by_anthropic(schema: Any) -> Any:
 @MANY
 @given(case=cases())
 def test_anthropic_sdk_finds_nothing_to_change(case: Case) -> None:
-    sdk = pytest.importorskip("anthropic.lib._parse._transform")
+    sdk = importlib.import_module("anthropic.lib._parse._transform")
     schema = spelled_by_anthropic(lowered("anthropic-strict", case.schema))
     assert unordered(sdk.transform_schema(copy.deepcopy(schema))) == unordered(schema)
 
 
 def test_anthropic_sdk_formats_are_ours() -> None:
-    sdk = pytest.importorskip("anthropic.lib._parse._transform")
+    sdk = importlib.import_module("anthropic.lib._parse._transform")
     assert dialects.get("anthropic-strict").rules.formats == frozenset(sdk.SupportedStringFormats)
 
 
 @MANY
 @given(case=cases())
 def test_google_types_take_parameters(case: Case) -> None:
-    types = pytest.importorskip("google.genai.types")
+    types = importlib.import_module("google.genai.types")
     schema = lowered("gemini-openapi", case.schema)
     read = types.Schema.model_validate(schema)
     written = read.model_dump(mode="json", exclude_none=True, by_alias=True)
@@ -99,14 +99,14 @@ def fields(schema: Any) -> Any:
 @MANY
 @given(case=cases())
 def test_google_types_take_json_schema(case: Case) -> None:
-    types = pytest.importorskip("google.genai.types")
+    types = importlib.import_module("google.genai.types")
     schema = lowered("gemini-json", case.schema)
     declared = types.FunctionDeclaration(name="f", parameters_json_schema=schema)
     assert declared.parameters_json_schema == schema
 
 
 def test_google_documents_the_keywords_of_gemini_json() -> None:
-    types = pytest.importorskip("google.genai.types")
+    types = importlib.import_module("google.genai.types")
     text = types.GenerateContentConfig.model_fields["response_json_schema"].description
     for keyword in dialects.get("gemini-json").rules.keywords | {
         "anyOf",
@@ -120,7 +120,7 @@ def test_google_documents_the_keywords_of_gemini_json() -> None:
 @MANY
 @given(case=cases())
 def test_mistral_sdk_finds_nothing_to_change(case: Case) -> None:
-    sdk = pytest.importorskip("mistralai.extra.utils._pydantic_helper")
+    sdk = importlib.import_module("mistralai.extra.utils._pydantic_helper")
     schema = lowered("mistral-strict", case.schema)
     assert sdk.rec_strict_json_schema(copy.deepcopy(schema)) == schema
 
@@ -128,9 +128,9 @@ def test_mistral_sdk_finds_nothing_to_change(case: Case) -> None:
 @MANY
 @given(case=cases())
 def test_botocore_takes_bedrock_tools(case: Case) -> None:
-    loaders = pytest.importorskip("botocore.loaders")
-    model = pytest.importorskip("botocore.model")
-    validate = pytest.importorskip("botocore.validate")
+    loaders = importlib.import_module("botocore.loaders")
+    model = importlib.import_module("botocore.model")
+    validate = importlib.import_module("botocore.validate")
     service = model.ServiceModel(loaders.Loader().load_service_model("bedrock-runtime", "service-2"))
     schema = lowered("bedrock-strict", case.schema)
     tool = {"toolSpec": {"name": "f", "inputSchema": {"json": schema}, "strict": True}}

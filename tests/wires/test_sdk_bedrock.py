@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import copy, laws, recut, replies, requests
@@ -20,9 +19,6 @@ from counterfoil.types.request import Reply, Request
 from counterfoil.types.stream import events_of, fold
 from counterfoil.wires import bedrock as wire
 from counterfoil.wires._eventstream import write_event
-
-if importlib.util.find_spec("botocore") is None:
-    pytest.skip("botocore is not installed", allow_module_level=True)
 
 botocore_session = importlib.import_module("botocore.session")
 parsers = importlib.import_module("botocore.parsers")

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import msgspec
-import pytest
+from google.genai import types
+from google.genai.interactions import CreateModelInteraction, Interaction, InteractionSSEEvent
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from strategies import copy, laws, recut, replies, requests
 
 from counterfoil.types.message import Block, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from counterfoil.types.request import Reply, Request
 from counterfoil.types.stream import events_of, fold
 from counterfoil.wires import gemini, gemini_interactions
-
-if importlib.util.find_spec("google.genai") is None:
-    pytest.skip("the google-genai SDK is not installed", allow_module_level=True)
-
-from google.genai import types
-from google.genai.interactions import CreateModelInteraction, Interaction, InteractionSSEEvent
-from pydantic import TypeAdapter
 
 SSE: TypeAdapter[Any] = TypeAdapter(InteractionSSEEvent)
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+from pydantic import TypeAdapter
 from strategies import copy, laws, recut, replies, requests
 
 from counterfoil.types.message import Block, Message, Opaque
 from counterfoil.types.request import Reply, Request
 from counterfoil.types.stream import events_of, fold
 from counterfoil.wires import openai_responses as wire
-
-if importlib.util.find_spec("openai") is None:
-    pytest.skip("the openai SDK is not installed", allow_module_level=True)
-
-from openai.types.responses import Response, ResponseStreamEvent
-from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
-from pydantic import TypeAdapter
 
 EVENTS: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 PARAMS: TypeAdapter[Any] = TypeAdapter(ResponseCreateParamsNonStreaming)

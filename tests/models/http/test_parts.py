@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import ipaddress
 import ssl
 import subprocess
@@ -98,10 +99,10 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) 
 
 def _certificate(folder: Path) -> Path:
     """A certificate for this machine that only vouches for itself, with its key."""
-    x509: Any = pytest.importorskip("cryptography.x509")
-    ec: Any = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ec")
-    hashes: Any = pytest.importorskip("cryptography.hazmat.primitives.hashes")
-    form: Any = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    x509: Any = importlib.import_module("cryptography.x509")
+    ec: Any = importlib.import_module("cryptography.hazmat.primitives.asymmetric.ec")
+    hashes: Any = importlib.import_module("cryptography.hazmat.primitives.hashes")
+    form: Any = importlib.import_module("cryptography.hazmat.primitives.serialization")
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -29,9 +30,9 @@ def _no_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 
 
 async def test_the_signature_is_the_one_that_aws_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    auth: Any = pytest.importorskip("botocore.auth")
-    requests: Any = pytest.importorskip("botocore.awsrequest")
-    credentials: Any = pytest.importorskip("botocore.credentials")
+    auth: Any = importlib.import_module("botocore.auth")
+    requests: Any = importlib.import_module("botocore.awsrequest")
+    credentials: Any = importlib.import_module("botocore.credentials")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-aws")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "a-token-of-aws")
@@ -65,7 +66,7 @@ async def test_a_bearer_token_is_used_where_there_is_one(monkeypatch: pytest.Mon
 
 
 async def test_without_credentials_it_says_which_to_set() -> None:
-    pytest.importorskip("botocore")
+    importlib.import_module("botocore")
     async with HttpModel("bedrock", MODEL, base="http://127.0.0.1:9") as model:
         with pytest.raises(ModelError, match="AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID"):
             await model.reply(ASK)

@@ -270,9 +270,12 @@ async def test_a_host_that_was_asked_for_a_stream_and_has_none(wire: str) -> Non
     assert len(desk.done) == 2
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire != "gemini"])
 async def test_a_host_that_does_not_close_a_stream_which_has_said_everything(wire: str) -> None:
-    """The answer is there within a moment, and the line is closed from our side."""
+    """The answer is there within a moment, and the line is closed from our side.
+
+    Not so on Gemini's wire, where any event may be the last: only the end of the stream says that it was.
+    """
     pieces = list(stream_bytes(wires.get(wire), reply_of("done")))
 
     def lingering(asked: Asked, out: Out) -> None:
@@ -281,8 +284,6 @@ async def test_a_host_that_does_not_close_a_stream_which_has_said_everything(wir
             out.send(piece)
         assert out.left()
 
-    if wire == "gemini":
-        pytest.skip("its last event is only known by the end of the stream")
     run, _ = await run_at(wire, [lingering], timeouts=Timeouts(read=5.0), clock=Clock())
     assert run.text == "done"
 
