@@ -65,7 +65,7 @@ async def entries(journal: SqliteJournal, *, durable: bool, width: int = 200, ea
     best = float("inf")
     syncs, commits = journal.writer.syncs, journal.writer.commits
     for round in range(5):
-        logs = [await journal.create(f"{durable}-{width}-{round}-{index}", "clerk") for index in range(width)]
+        logs = [await journal.create(f"{durable}-{width}-{round}-{index}", "clerk", ()) for index in range(width)]
 
         async def write(log: Any) -> None:
             for _ in range(each):

@@ -15,7 +15,8 @@ from counterfoil.journal.journal import Journal
 from counterfoil.models.model import Model
 from counterfoil.run.event import Event, Watch
 from counterfoil.run.harness import Harness as AsyncHarness
-from counterfoil.run.harness import Prompt, Resolve
+from counterfoil.run.harness import Prompt, Wake
+from counterfoil.run.resolve import Resolve
 from counterfoil.run.run import Confirmation, Doubt, Run
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.types.message import Message, ToolCall, ToolResult
@@ -39,6 +40,7 @@ class Harness:
         instructions: str = "",
         sampling: Sampling | None = None,
         resolve: Resolve | None = None,
+        wake: Wake | None = None,
     ) -> None:
         self.harness = AsyncHarness(
             model,
@@ -48,6 +50,7 @@ class Harness:
             instructions=instructions,
             sampling=sampling,
             resolve=resolve,
+            wake=wake,
         )
         self._lock = threading.Lock()
         self._opening: AbstractContextManager[BlockingPortal] | None = None
@@ -117,6 +120,19 @@ class Harness:
                 yield event
         finally:
             self._call(events.aclose)
+
+    def submit(
+        self,
+        prompt: Prompt,
+        session: Session,
+        *,
+        run_id: str | None = None,
+        history: Iterable[Message] = (),
+        output: Any = None,
+    ) -> str:
+        """See `counterfoil.Harness.submit`."""
+        id: str = self._call(self.harness.submit, prompt, session, run_id=run_id, history=history, output=output)
+        return id
 
     def resume(self, run_id: str, *, output: Any = None, watch: Watch | None = None) -> Run:
         """See `counterfoil.Harness.resume`."""

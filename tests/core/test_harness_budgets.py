@@ -115,7 +115,7 @@ async def test_no_tool_runs_in_the_last_answer(which: str) -> None:
 async def test_no_tool_runs_after_the_limit_when_a_crashed_run_resumes() -> None:
     """Its process died after the last words, which were a call: the time is a new process's, the limit is the run's."""
     journal = MemoryJournal()
-    log = await journal.create("r", "ada")
+    log = await journal.create("r", "ada", ())
     last_words = Said(Message("assistant", (ask("act", "1.1", n=1),)), "tool_calls")
     opened = Opened(person(seconds=60, last_answer=True))
     log.append([opened, Said(user("x")), Ended(Outcome("limit", "seconds")), last_words])

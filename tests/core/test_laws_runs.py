@@ -105,7 +105,7 @@ def test_cut_after_every_entry_and_resumed_ends_the_same(backend: str, script: l
 
 async def write(journal: MemoryJournal, entries: list[Entry]) -> None:
     """Leave a run in a journal as a process does that dies."""
-    log = await journal.create("r", "ada")
+    log = await journal.create("r", "ada", ())
     log.append(entries)
     await log.release("ready")
 

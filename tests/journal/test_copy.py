@@ -32,7 +32,7 @@ items = st.dictionaries(refs, words, max_size=3)
 
 
 async def write(journal: Stored, run_id: str, owners: list[Any], status: Status, items: dict[Any, str]) -> None:
-    log = await journal.create(run_id, "ada")
+    log = await journal.create(run_id, "ada", ())
     for number, batches in enumerate(owners):
         if number:
             log, _ = await journal.claim(run_id)

@@ -110,7 +110,7 @@ def test_what_was_changed_is_not_carried_on(cli: Run, tmp_path: Path) -> None:
 
 def test_a_run_that_is_being_worked_on_is_not_copied(cli: Run) -> None:
     journal = SqliteJournal("counterfoil.db")
-    anyio.run(journal.create, "busy", "ada")
+    anyio.run(journal.create, "busy", "ada", ())
     code, _, err = cli("journal", "copy", "--from", "counterfoil.db", "--to", "new.db")
     assert code == 2
     assert "run busy is being worked on" in err
@@ -123,7 +123,7 @@ def test_migrate_says_what_it_did(cli: Run, postgres: PostgresServer) -> None:
     code, _, err = cli("runs", "--journal", url)
     assert code == 2
     assert "there is no journal in" in err
-    assert "created, schema 1" in cli("journal", "migrate", "--journal", url)[1]
+    assert "created, schema 2" in cli("journal", "migrate", "--journal", url)[1]
     assert "up to date" in cli("journal", "migrate", "--journal", url)[1]
     assert "no runs yet" in cli("runs", "--journal", url)[1]
     assert cli("journal", "migrate")[0] == 2

@@ -113,7 +113,7 @@ async def test_a_read_only_database_is_read_and_not_written(postgres: PostgresSe
     async with opened(url) as journal:
         assert len(await journal.read("r")) > 5
         with pytest.raises(JournalError, match="it is read-only"):
-            await journal.create("s", "ada")
+            await journal.create("s", "ada", ())
         with pytest.raises(JournalError, match="it is read-only"):
             await journal.claim("r")
     assert "it is read-only" in refusal(lambda: PostgresJournal(_read_only(postgres)))
@@ -121,7 +121,7 @@ async def test_a_read_only_database_is_read_and_not_written(postgres: PostgresSe
 
 async def test_a_worker_needs_no_more_rights_than_the_page_says(postgres: PostgresServer) -> None:
     url = postgres.database()
-    assert migrate_journal(url) == (0, 1)
+    assert migrate_journal(url) == (0, 2)
     role = f"app_{name(url)}"
     postgres.sql(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
     limited = postgres.url(name(url), user=role)
@@ -153,7 +153,7 @@ async def test_what_a_text_cannot_hold_fails_alone(postgres: PostgresServer) -> 
 
         async def create(run_id: str) -> None:
             try:
-                await journal.create(run_id, "lone \ud800" if run_id == "c" else "ada")
+                await journal.create(run_id, "lone \ud800" if run_id == "c" else "ada", ())
                 outcomes[run_id] = None
             except JournalError as error:
                 outcomes[run_id] = error
@@ -172,32 +172,32 @@ async def test_a_database_is_made_a_journal_once_and_never_migrated_by_itself(
 ) -> None:
     url = postgres.database()
     assert "there is no journal" in refusal(lambda: PostgresJournal(url, create=False))
-    assert migrate_journal(url) == (0, 1)
-    assert migrate_journal(url) == (1, 1)
+    assert migrate_journal(url) == (0, 2)
+    assert migrate_journal(url) == (2, 2)
     async with opened(url) as journal:
         await play(journal, "read")
     step = "CREATE TABLE counterfoil.later (n integer);\nINSERT INTO counterfoil.later VALUES (7);\n"
     monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, step])
     assert "counterfoil journal migrate" in refusal(lambda: PostgresJournal(url))
-    assert migrate_journal(url) == (1, 2)
+    assert migrate_journal(url) == (2, 3)
     assert postgres.sql("SELECT n FROM counterfoil.later", name(url)) == [(7,)]
     async with opened(url) as journal:
         assert len(await journal.read("r")) > 5
-    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:-1])
     assert "upgrade counterfoil" in refusal(lambda: PostgresJournal(url))
     assert "upgrade counterfoil" in refusal(lambda: migrate_journal(url))
 
 
 async def test_a_step_that_fails_changes_nothing(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     url = postgres.database()
-    assert migrate_journal(url) == (0, 1)
+    assert migrate_journal(url) == (0, 2)
     monkeypatch.setattr(
         schema, "MIGRATIONS", [*schema.MIGRATIONS, "CREATE TABLE counterfoil.half (n int);\nSELECT 1/0;\n"]
     )
     assert "division by zero" in refusal(lambda: migrate_journal(url))
     monkeypatch.undo()
     assert postgres.sql("SELECT to_regclass('counterfoil.half')", name(url)) == [(None,)]
-    assert migrate_journal(url) == (1, 1)
+    assert migrate_journal(url) == (2, 2)
 
 
 async def test_many_may_begin_one_journal_at_once(postgres: PostgresServer) -> None:
@@ -267,7 +267,7 @@ async def test_what_cannot_be_read_is_not_read_in_part(postgres: PostgresServer,
 async def test_sql_reads_the_entries(postgres: PostgresServer) -> None:
     url = postgres.database()
     async with opened(url) as journal:
-        log = await journal.create("r", "ada")
+        log = await journal.create("r", "ada", ())
         await log.commit([*said("x" * 20_000), *said("short")])
         await log.release("done")
     found = postgres.sql("SELECT kind, length(data::text) FROM counterfoil.entry ORDER BY seq", name(url))
@@ -291,7 +291,7 @@ class Crash:
 
     async def write(self, run_id: str) -> None:
         """Commit entries until one fails, or the server is back and none did."""
-        log = await self.journal.create(run_id, "ada")
+        log = await self.journal.create(run_id, "ada", ())
         self.kept[run_id] = 0
         try:
             while not self.over:
@@ -357,7 +357,7 @@ async def test_control_without_durable_commits_a_crash_loses_what_was_acknowledg
 
 async def test_a_restart_between_two_entries_goes_unnoticed(postgres: PostgresServer) -> None:
     async with opened(postgres.database()) as journal:
-        log = await journal.create("r", "ada")
+        log = await journal.create("r", "ada", ())
         await log.commit(said(1))
         await anyio.to_thread.run_sync(postgres.kill)
         await anyio.to_thread.run_sync(postgres.start)
@@ -372,7 +372,7 @@ async def test_a_lost_tail_ends_the_log_and_leaves_no_gap(postgres: PostgresServ
     postgres.sql("ALTER SYSTEM SET wal_writer_delay TO '5s'")
     postgres.sql("SELECT pg_reload_conf()")
     async with opened(postgres.database()) as journal:
-        log = await journal.create("r", "ada")
+        log = await journal.create("r", "ada", ())
         await log.commit(said(1))
         for _ in range(20):
             log.append(said("not durable"))
@@ -399,7 +399,7 @@ async def test_a_lost_tail_ends_the_log_and_leaves_no_gap(postgres: PostgresServ
 async def test_who_lost_its_connection_may_lose_its_run_and_is_fenced(postgres: PostgresServer) -> None:
     url = postgres.database()
     async with opened(url) as first, opened(url) as second:
-        log = await first.create("r", "ada")
+        log = await first.create("r", "ada", ())
         await log.commit(said(1))
         with pytest.raises(RunBusy, match="by process"):
             await second.claim("r")
@@ -420,7 +420,7 @@ async def test_who_lost_its_connection_may_lose_its_run_and_is_fenced(postgres: 
         await log.release("done")
         await mine.commit(said(2))
         # The first is back under its own lock: what it takes up now, it keeps.
-        other = await first.create("s", "ada")
+        other = await first.create("s", "ada", ())
         with pytest.raises(RunBusy):
             await second.claim("s")
         await other.release("done")
@@ -431,7 +431,7 @@ async def test_who_lost_its_connection_may_lose_its_run_and_is_fenced(postgres: 
 async def test_an_idle_owner_takes_its_lock_again_by_itself(postgres: PostgresServer) -> None:
     url = postgres.database()
     async with opened(url) as first, opened(url) as second:
-        log = await first.create("r", "ada")
+        log = await first.create("r", "ada", ())
         await log.commit(said(1))
         await anyio.to_thread.run_sync(postgres.kill)
         await anyio.to_thread.run_sync(postgres.start)
@@ -459,10 +459,10 @@ async def test_a_turn_waits_for_the_disk_once_and_a_reading_turn_never(postgres:
 async def test_what_nobody_closed_is_written_all_the_same(postgres: PostgresServer) -> None:
     url = postgres.database()
     journal = PostgresJournal(url)
-    log = await journal.create("r", "ada")
+    log = await journal.create("r", "ada", ())
     log.append(said("kept"))
     await journal.aclose()
     async with opened(url) as again:
         assert len(await again.read("r")) == 1
     with pytest.raises(JournalError, match="closed"):
-        await journal.create("s", "ada")
+        await journal.create("s", "ada", ())

@@ -136,7 +136,7 @@ async def test_two_records_that_change_places_are_found(intact: tuple[SqliteJour
 
 async def test_a_changed_or_missing_large_body_is_found(tmp_path: Path) -> None:
     async with opened(tmp_path / "runs.db") as journal:
-        log = await journal.create("r", "ada")
+        log = await journal.create("r", "ada", ())
         await log.commit([Said(user("x" * 50_000))])
         await log.release("done")
         with database(journal.path) as db:
@@ -165,7 +165,7 @@ async def test_one_damaged_run_does_not_hide_another(tmp_path: Path) -> None:
 
 async def test_a_fenced_owner_writes_nothing_more(tmp_path: Path) -> None:
     async with opened(tmp_path / "runs.db") as journal:
-        log = await journal.create("r", "ada")
+        log = await journal.create("r", "ada", ())
         await log.commit([Said(user("mine"))])
         with database(journal.path) as db:  # as another machine does that believes this one dead
             db.execute("UPDATE session SET epoch = epoch + 1")
@@ -182,7 +182,7 @@ async def test_a_fenced_owner_writes_nothing_more(tmp_path: Path) -> None:
 async def test_a_lost_append_leaves_no_gap(tmp_path: Path) -> None:
     """An entry that nobody waited for could not be written: nothing after it may be."""
     async with opened(tmp_path / "runs.db") as journal:
-        log = await journal.create("r", "ada")
+        log = await journal.create("r", "ada", ())
         await log.commit([Said(user("0"))])
         with database(journal.path) as db:
             db.execute("CREATE TRIGGER t BEFORE INSERT ON event WHEN NEW.seq = 1 BEGIN SELECT RAISE(FAIL, 'no'); END")
@@ -252,7 +252,7 @@ def test_a_locked_database_says_so(tmp_path: Path) -> None:
 
 async def test_a_lock_that_lasts_fails_the_write_and_is_no_loss(tmp_path: Path) -> None:
     async with opened(tmp_path / "runs.db", busy_seconds=0.05) as journal:
-        log = await journal.create("r", "ada")
+        log = await journal.create("r", "ada", ())
         await log.commit([Said(user("kept"))])
         with database(journal.path) as db:
             db.execute("BEGIN IMMEDIATE")
@@ -306,7 +306,7 @@ async def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path: Path) -
     with small_disk(tmp_path) as folder:
         acknowledged = 0
         async with opened(folder / "runs.db") as journal:
-            log = await journal.create("r", "ada")
+            log = await journal.create("r", "ada", ())
             with pytest.raises(JournalError, match="disk"):  # noqa: PT012 the last of many is what is refused
                 for number in range(1_000):
                     await log.commit([Said(user(f"{number} " + "x" * 5_000))])
@@ -339,18 +339,18 @@ async def test_a_turn_waits_for_the_disk_once_and_a_reading_turn_never(tmp_path:
 
 async def test_what_nobody_closed_is_written_all_the_same(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "runs.db")
-    log = await journal.create("r", "ada")
+    log = await journal.create("r", "ada", ())
     log.append([Said(user("kept"))])
     await journal.aclose()
     async with opened(tmp_path / "runs.db") as again:
         assert len(await again.read("r")) == 1
     with pytest.raises(JournalError, match="closed"):
-        await journal.create("s", "ada")
+        await journal.create("s", "ada", ())
 
 
 async def test_two_journals_share_one_file(tmp_path: Path) -> None:
     async with opened(tmp_path / "runs.db") as first, opened(tmp_path / "runs.db") as second:
-        log = await first.create("r", "ada")
+        log = await first.create("r", "ada", ())
         with pytest.raises(JournalError, match="is being worked on by process"):
             await second.claim("r")
         assert await second.post("r", "answer", "c", "bob", {}) is None

@@ -19,7 +19,8 @@ from counterfoil.cli.problem import Problem
 from counterfoil.gate.gate import Gate
 from counterfoil.journal.journal import Journal
 from counterfoil.models.model import Model
-from counterfoil.run.harness import Harness, Resolve
+from counterfoil.run.harness import Harness
+from counterfoil.run.resolve import Resolve
 from counterfoil.sync import Harness as SyncHarness
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.tool import Tool

@@ -9,8 +9,12 @@ import msgspec
 
 from counterfoil.types.entry import Entry, Record
 
-Status = Literal["ready", "running", "waiting", "doubt", "done"]
-"""Where a run stands, as an index that can be rebuilt from its entries."""
+Status = Literal["ready", "running", "waiting", "doubt", "failed", "done"]
+"""Where a run stands, as an index that can be rebuilt from its entries.
+
+`ready`: somebody should go on with it, because it was submitted, its process died, or something came from outside;
+`waiting` for a person, in `doubt`, `failed`: its model could not answer.
+"""
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,15 +26,20 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     created: float
     updated: float
+    wake: int = 0
+    """How many things have come for it from outside."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that came from outside a run, for whoever owns it to take up: an answer, a settlement, a cancel."""
+    """Something that came from outside a run, for whoever owns it to take up.
+
+    An answer, a settlement, a cancel, or the result of a call whose worker had lost the run by then.
+    """
 
     n: int
     at: float
     by: str
-    kind: Literal["answer", "settle", "cancel"]
+    kind: Literal["answer", "settle", "cancel", "result"]
     ref: str
     data: Mapping[str, Any]
 
@@ -64,16 +73,21 @@ class Log(Protocol):
         """What came from outside since item `after`."""
         ...
 
-    async def release(self, status: Status) -> None:
-        """Give the run up, all entries written. Safe to call twice, and on a log that failed."""
+    async def release(self, status: Status, *, seen: int | None = None, due: float | None = None) -> bool:
+        """Give the run up, all entries written. Safe to call twice, and on a log that failed.
+
+        With `seen`, the last item of the inbox that was taken up, the run is kept, and the answer is `False`, if
+        something has come since: so none is overlooked; and it raises `Fenced` if another process owns the run by now.
+        A run that waits is `ready` again at `due` (Unix seconds).
+        """
         ...
 
 
 class Journal(Protocol):
     """Keeps entries per run, in order, for ever. Safe for many processes where its storage is."""
 
-    async def create(self, run_id: str, requester: str) -> Log:
-        """Begin a run. Raises `JournalError` when the id is taken."""
+    async def create(self, run_id: str, requester: str, entries: Sequence[Entry]) -> Log:
+        """Begin a run with its first entries, both or neither. Raises `JournalError` when the id is taken."""
         ...
 
     async def claim(self, run_id: str) -> tuple[Log, list[Record]]:
@@ -85,7 +99,7 @@ class Journal(Protocol):
         ...
 
     async def post(self, run_id: str, kind: str, ref: str, by: str, data: Mapping[str, Any]) -> Item | None:
-        """Leave something in a run's inbox: durable when it returns.
+        """Leave something in a run's inbox: durable when it returns. A run that rested and is not done is `ready`.
 
         Returns `None` if it was taken, or the item that stands there already under the same `kind` and `ref`: the
         first one counts, from however many processes they come.
@@ -99,7 +113,10 @@ class Journal(Protocol):
     async def runs(
         self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
     ) -> list[RunInfo]:
-        """List runs, the latest first."""
+        """List runs, the latest first.
+
+        One whose owner died while running, and one that has waited until it was due, are `ready`.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -33,6 +33,26 @@ class Batch(NamedTuple):
     hash: str
 
 
+def lost(run_id: str) -> Fenced:
+    """Say that the right to write a run is gone."""
+    return Fenced(
+        f"run {run_id} has another owner by now, or its end is not where this process left it: "
+        "it may not be written here any more; claim it again"
+    )
+
+
+class Rest(NamedTuple):
+    """How a run is given up."""
+
+    run_id: str
+    epoch: int
+    status: Status
+    seen: int | None
+    """The last item of its inbox that was taken up, if it matters."""
+    due: float | None
+    at: float
+
+
 class ChainedLog(ABC):
     """Makes rows of entries and hands them to the writer's thread; one failure, and it takes nothing more."""
 
@@ -55,8 +75,8 @@ class ChainedLog(ABC):
         """Say what a failure of the storage means, and what to do."""
 
     @abstractmethod
-    async def give_up(self, status: Status) -> None:
-        """Write that nobody owns the run any more, unless somebody else does by now."""
+    async def give_up(self, rest: Rest) -> bool:
+        """Write that nobody owns the run any more; `False`: something has come. Raises `Fenced` if another does."""
 
     @abstractmethod
     async def inbox(self, after: int = 0) -> list[Item]:
@@ -64,30 +84,34 @@ class ChainedLog(ABC):
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Add entries; the writer's thread commits them soon."""
-        self._put(Job(self._append, self._batch(entries), failed=self._fail))
+        self._put(Job(self._append, self.batch(entries), failed=self._fail))
 
     async def commit(self, entries: Sequence[Entry]) -> None:
         """Add entries and wait for the disk."""
-        job = Job(self._append, self._batch(entries), durable=True, failed=self._fail)
+        job = Job(self._append, self.batch(entries), durable=True, failed=self._fail)
         job.prepare()
         self._put(job)
         await job.wait()
 
-    async def release(self, status: Status) -> None:
-        """Give the run up, all entries written."""
+    async def release(self, status: Status, *, seen: int | None = None, due: float | None = None) -> bool:
+        """Give the run up, all entries written, unless something has come after item `seen`."""
         if self._released:
-            return
-        self._released = True
-        self._held.discard(self.run_id)
+            return True
         if self.failed is None:
             try:
-                await self.give_up(status)
+                if not await self.give_up(Rest(self.run_id, self.epoch, status, seen, due, time.time())):
+                    return False
             except Exception as error:  # noqa: BLE001 whatever the storage raises is explained
                 self._fail(error)
-        if self.failed is not None and not isinstance(self.failed, Fenced):
+        self._released = True
+        self._held.discard(self.run_id)
+        # Who gives up in haste need not hear that the run was lost already.
+        if self.failed is not None and (seen is not None or not isinstance(self.failed, Fenced)):
             raise self.failed
+        return True
 
-    def _batch(self, entries: Sequence[Entry]) -> Batch:
+    def batch(self, entries: Sequence[Entry]) -> Batch:
+        """Make rows of entries, the next of the run."""
         self._check()
         at, run_id, epoch, first, hash = time.time(), self.run_id, self.epoch, self._seq, self._hash
         rows: list[tuple[Any, ...]] = []

@@ -12,7 +12,7 @@ from counterfoil.types.error import Fenced, JournalError, RunBusy, RunNotFound
 
 
 class _Run:
-    __slots__ = ("created", "entries", "epoch", "held", "inbox", "requester", "status", "updated")
+    __slots__ = ("created", "due", "entries", "epoch", "held", "inbox", "requester", "status", "updated")
 
     def __init__(self, requester: str) -> None:
         self.requester = requester
@@ -21,6 +21,7 @@ class _Run:
         self.inbox: list[Item] = []
         self.epoch = 1
         self.status: Status = "running"
+        self.due: float | None = None
         self.held = True
 
 
@@ -57,11 +58,17 @@ class MemoryLog:
         """What came from outside since item `after`."""
         return self._run.inbox[after:]
 
-    async def release(self, status: Status) -> None:
-        """Give the run up."""
-        run, self._run = self._run, _NOBODYS
+    async def release(self, status: Status, *, seen: int | None = None, due: float | None = None) -> bool:
+        """Give the run up, unless something has come after item `seen`."""
+        run = self._run
         if run.epoch == self.epoch:
-            run.held, run.status, run.updated = False, status, time.time()
+            if seen is not None and len(run.inbox) > seen:
+                return False
+            run.held, run.status, run.due, run.updated = False, status, due, time.time()
+        elif seen is not None:
+            raise Fenced(f"run {self.run_id} has another owner by now")
+        self._run = _NOBODYS
+        return True
 
 
 class MemoryJournal:
@@ -76,12 +83,14 @@ class MemoryJournal:
             raise RunNotFound(f"there is no run {run_id!r} in this journal")
         return run
 
-    async def create(self, run_id: str, requester: str) -> MemoryLog:
-        """Begin a run."""
+    async def create(self, run_id: str, requester: str, entries: Sequence[Entry]) -> MemoryLog:
+        """Begin a run with its first entries."""
         if run_id in self._runs:
             raise JournalError(f"there is a run {run_id!r} already")
         run = self._runs[run_id] = _Run(requester)
-        return MemoryLog(run_id, run)
+        log = MemoryLog(run_id, run)
+        log.append(entries)
+        return log
 
     async def claim(self, run_id: str) -> tuple[MemoryLog, list[Record]]:
         """Become a run's owner and read it."""
@@ -99,11 +108,13 @@ class MemoryJournal:
 
     async def post(self, run_id: str, kind: str, ref: str, by: str, data: Mapping[str, Any]) -> Item | None:
         """Leave something in a run's inbox."""
-        inbox = self._get(run_id).inbox
-        for item in inbox:
+        run = self._get(run_id)
+        for item in run.inbox:
             if item.kind == kind and item.ref == ref:
                 return item
-        inbox.append(Item(n=len(inbox) + 1, at=time.time(), by=by, kind=cast("Any", kind), ref=ref, data=data))
+        run.inbox.append(Item(n=len(run.inbox) + 1, at=time.time(), by=by, kind=cast("Any", kind), ref=ref, data=data))
+        if run.status in ("waiting", "doubt", "failed"):
+            run.status = "ready"
         return None
 
     async def inbox(self, run_id: str) -> list[Item]:
@@ -113,20 +124,25 @@ class MemoryJournal:
     async def runs(
         self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
     ) -> list[RunInfo]:
-        """List runs, the latest first."""
-        found = [
-            RunInfo(
-                id=run_id,
-                status=run.status,
-                requester=run.requester,
-                epoch=run.epoch,
-                created=run.created,
-                updated=run.updated,
-            )
-            for run_id, run in reversed(self._runs.items())
-            if status in (None, run.status) and requester in (None, run.requester)
-        ]
-        return found[:limit]
+        """List runs, the latest first. One that has waited until it was due is `ready`."""
+        now = time.time()
+        found: list[RunInfo] = []
+        for run_id, run in reversed(self._runs.items()):
+            due = run.status == "waiting" and run.due is not None and run.due <= now
+            stands: Status = "ready" if due else run.status
+            if status in (None, stands) and requester in (None, run.requester) and len(found) < limit:
+                found.append(
+                    RunInfo(
+                        id=run_id,
+                        status=stands,
+                        requester=run.requester,
+                        epoch=run.epoch,
+                        created=run.created,
+                        updated=run.updated,
+                        wake=len(run.inbox),
+                    )
+                )
+        return found
 
     async def aclose(self) -> None:
         """Nothing to let go of."""

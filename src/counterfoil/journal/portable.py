@@ -85,7 +85,7 @@ class _Item(msgspec.Struct, kw_only=True, tag_field="counterfoil", tag="item"):
     n: int
     at: float
     by: str
-    kind: Literal["answer", "settle", "cancel"]
+    kind: Literal["answer", "settle", "cancel", "result"]
     ref: str
     data: msgspec.Raw
 

@@ -18,16 +18,14 @@ from counterfoil.journal.chain import faults, gaps, origin
 from counterfoil.journal.codec import decode
 from counterfoil.journal.journal import Item, RunInfo, Status
 from counterfoil.journal.liveness import Presence
-from counterfoil.journal.log import Batch, ChainedLog
+from counterfoil.journal.log import Batch, ChainedLog, Rest, lost
 from counterfoil.journal.portable import Transcript
 from counterfoil.journal.sqlite_copy import adopt, take
 from counterfoil.journal.writer import Writer
-from counterfoil.types.entry import Record
-from counterfoil.types.error import Fenced, JournalCorrupt, JournalError, RunBusy, RunNotFound
+from counterfoil.types.entry import Entry, Record
+from counterfoil.types.error import JournalCorrupt, JournalError, RunBusy, RunNotFound
 
-SCHEMA_VERSION = 1
-
-_SCHEMA = """
+_FIRST = """
 CREATE TABLE session (
     id TEXT PRIMARY KEY, requester TEXT NOT NULL, status TEXT NOT NULL, owner TEXT NOT NULL, epoch INTEGER NOT NULL,
     wake INTEGER NOT NULL DEFAULT 0, created REAL NOT NULL, updated REAL NOT NULL,
@@ -42,6 +40,24 @@ CREATE TABLE inbox (
     ref TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(session, n), UNIQUE(session, kind, ref)) STRICT;
 CREATE TABLE blob (sha256 TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
 """
+# `wake` is the number of the last item that came for a run; the first version also counted what was sent twice.
+_SECOND = """
+ALTER TABLE session ADD COLUMN due REAL;
+UPDATE session SET wake = (SELECT coalesce(max(n), 0) FROM inbox WHERE inbox.session = session.id);
+"""
+
+MIGRATIONS = (_FIRST, _SECOND)
+"""Step n brings version n to version n + 1. A step that was released is never edited: another is added."""
+
+
+def _insert(db: sqlite3.Connection, batches: Sequence[Batch]) -> None:
+    """Add the rows of batches whose place is made."""
+    if blobs := [blob for each in batches for blob in each.blobs]:
+        db.executemany("INSERT OR IGNORE INTO blob VALUES (?, ?)", blobs)
+    db.executemany(
+        "INSERT INTO event (session, seq, epoch, at, v, kind, data, digest, hash) VALUES (?,?,?,?,?,?,?,?,?)",
+        [row for each in batches for row in each.rows],
+    )
 
 
 def _append(db: sqlite3.Connection, batches: Sequence[Batch]) -> None:
@@ -57,14 +73,8 @@ def _append(db: sqlite3.Connection, batches: Sequence[Batch]) -> None:
         "UPDATE session SET head = ?, hash = ?, updated = ? WHERE id = ? AND epoch = ? AND head = ?", ends.values()
     )
     if moved.rowcount != len(ends):
-        run_id = batches[0].log.run_id
-        raise Fenced(f"run {run_id} has another owner by now: this process may not write it any more")
-    if blobs := [blob for each in batches for blob in each.blobs]:
-        db.executemany("INSERT OR IGNORE INTO blob VALUES (?, ?)", blobs)
-    db.executemany(
-        "INSERT INTO event (session, seq, epoch, at, v, kind, data, digest, hash) VALUES (?,?,?,?,?,?,?,?,?)",
-        [row for each in batches for row in each.rows],
-    )
+        raise lost(batches[0].log.run_id)
+    _insert(db, batches)
 
 
 class SqliteLog(ChainedLog):
@@ -82,17 +92,24 @@ class SqliteLog(ChainedLog):
         """What came from outside since item `after`."""
         return self._journal.items(self.run_id, after)
 
-    async def give_up(self, status: Status) -> None:
-        """Give the run up, all entries written."""
-        run_id, epoch = self.run_id, self.epoch
+    async def give_up(self, rest: Rest) -> bool:
+        """Write that nobody owns the run any more; `False`: something has come."""
+        done: bool = await self._journal.writer.do(partial(_rest, rest=rest), durable=False)
+        return done
 
-        def do(db: sqlite3.Connection) -> None:
-            db.execute(
-                "UPDATE session SET status = ?, owner = '', updated = ? WHERE id = ? AND epoch = ?",
-                (status, time.time(), run_id, epoch),
-            )
 
-        await self._journal.writer.do(do, durable=False)
+def _rest(db: sqlite3.Connection, rest: Rest) -> bool:
+    """Give a run up. Whoever claims and whoever posts comes before this or after it, never in between."""
+    row = db.execute("SELECT wake FROM session WHERE id = ? AND epoch = ?", (rest.run_id, rest.epoch)).fetchone()
+    if row is None:
+        raise lost(rest.run_id)
+    if rest.seen is not None and row[0] > rest.seen:
+        return False
+    db.execute(
+        "UPDATE session SET status = ?, owner = '', due = ?, updated = ? WHERE id = ?",
+        (rest.status, rest.due, rest.at, rest.run_id),
+    )
+    return True
 
 
 class SqliteJournal:
@@ -132,19 +149,18 @@ class SqliteJournal:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("BEGIN IMMEDIATE")
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version > SCHEMA_VERSION:
+            if version > len(MIGRATIONS):
                 raise JournalError(
                     f"{self.path} was written by a newer counterfoil (schema {version}; this one knows "
-                    f"{SCHEMA_VERSION}): upgrade counterfoil"
+                    f"{len(MIGRATIONS)}): upgrade counterfoil"
                 )
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if version == 0:
-                if tables:
-                    raise JournalError(f"{self.path} is a database of something else: choose another path")
-                for statement in _SCHEMA.split(";\n"):
+            if version == 0 and db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone():
+                raise JournalError(f"{self.path} is a database of something else: choose another path")
+            for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+                for statement in statements.split(";\n"):
                     if statement.strip():
                         db.execute(statement)
-                db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+                db.execute(f"PRAGMA user_version={number}")
             db.execute("COMMIT")
         finally:
             db.close()
@@ -164,23 +180,25 @@ class SqliteJournal:
         except sqlite3.Error as error:
             raise _explained(error, self.path) from error
 
-    async def create(self, run_id: str, requester: str) -> SqliteLog:
-        """Begin a run."""
-        now, head, owner = time.time(), origin(run_id), self._presence.owner
+    async def create(self, run_id: str, requester: str, entries: Sequence[Entry]) -> SqliteLog:
+        """Begin a run with its first entries."""
+        log = SqliteLog(self, run_id, 1, 0, origin(run_id))
+        batch, owner = log.batch(entries), self._presence.owner
 
         def do(db: sqlite3.Connection) -> None:
             db.execute(
-                "INSERT INTO session (id, requester, status, owner, epoch, created, updated, hash) "
-                "VALUES (?, ?, 'running', ?, 1, ?, ?, ?)",
-                (run_id, requester, owner, now, now, head),
+                "INSERT INTO session (id, requester, status, owner, epoch, created, updated, head, hash) "
+                "VALUES (?, ?, 'running', ?, 1, ?, ?, ?, ?)",
+                (run_id, requester, owner, batch.at, batch.at, batch.head, batch.hash),
             )
+            _insert(db, [batch])
 
         try:
             await self._write(do, durable=False)
         except sqlite3.IntegrityError as error:
             raise JournalError(f"there is a run {run_id!r} already") from error
         self.held.add(run_id)
-        return SqliteLog(self, run_id, 1, 0, head)
+        return log
 
     async def claim(self, run_id: str) -> tuple[SqliteLog, list[Record]]:
         """Become a run's owner and read it."""
@@ -240,8 +258,14 @@ class SqliteJournal:
                 "ON CONFLICT(session, kind, ref) DO NOTHING",
                 (run_id, now, by, kind, ref, body, run_id),
             )
-            db.execute("UPDATE session SET wake = wake + 1 WHERE id = ?", (run_id,))
-            return taken.rowcount == 1
+            if taken.rowcount != 1:
+                return False
+            db.execute(
+                "UPDATE session SET wake = wake + 1, "
+                "status = CASE WHEN status IN ('waiting', 'doubt', 'failed') THEN 'ready' ELSE status END WHERE id = ?",
+                (run_id,),
+            )
+            return True
 
         if await self._write(do):
             return None
@@ -264,19 +288,20 @@ class SqliteJournal:
     async def runs(
         self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
     ) -> list[RunInfo]:
-        """List runs, the latest first. A run whose owner died while running is `ready`."""
+        """List runs, the latest first. One whose owner died while running, or that is due, is `ready`."""
         owners = self._query("SELECT DISTINCT owner FROM session WHERE status = 'running'")
         dead = [owner for (owner,) in owners if not self._presence.alive(owner)]
         rows = self._query(
             "SELECT id, CASE WHEN status = 'running' AND owner IN (SELECT value FROM json_each(?1)) THEN 'ready' "
-            "ELSE status END AS now, requester, epoch, created, updated FROM session "
+            "WHEN status = 'waiting' AND due <= ?5 THEN 'ready' "
+            "ELSE status END AS now, requester, epoch, created, updated, wake FROM session "
             "WHERE (?2 IS NULL OR requester = ?2) AND (?3 IS NULL OR now = ?3) "
             "ORDER BY created DESC, rowid DESC LIMIT ?4",
-            (msgspec.json.encode(dead).decode(), requester, status, limit),
+            (msgspec.json.encode(dead).decode(), requester, status, limit, time.time()),
         )
         return [
-            RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated)
-            for id, now, who, epoch, created, updated in rows
+            RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated, wake=wake)
+            for id, now, who, epoch, created, updated, wake in rows
         ]
 
     async def verify(self, run_id: str | None = None) -> list[str]:

@@ -20,12 +20,13 @@ from counterfoil.gate.attempt import Attempt
 from counterfoil.gate.checks.arguments import not_parsed
 from counterfoil.gate.checks.confirmation import digest
 from counterfoil.gate.checks.exists import unknown_tool
-from counterfoil.journal.journal import Log, Status
+from counterfoil.journal.journal import Log
 from counterfoil.models.model import BaseModel, Model
 from counterfoil.run.concurrency import EventLoop, OnWait, closing
 from counterfoil.run.event import Event, Watch, reporter
 from counterfoil.run.inbox import expired, take_up
-from counterfoil.run.perform import perform, recover, start
+from counterfoil.run.perform import perform, start
+from counterfoil.run.recovery import interrupted, recover, send_late, take_over
 from counterfoil.run.reply import admit
 from counterfoil.run.state import Call, State
 from counterfoil.run.step import (
@@ -40,10 +41,12 @@ from counterfoil.run.step import (
     Stop,
     Wait,
     next_step,
+    standing,
+    status,
 )
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import Doubted, Ended, Entry, Finished, Judged, Said
-from counterfoil.types.error import ModelError
+from counterfoil.types.error import Fenced, ModelError
 from counterfoil.types.history import History
 from counterfoil.types.message import Message, Text
 from counterfoil.types.outcome import Outcome
@@ -56,9 +59,6 @@ if TYPE_CHECKING:
     from counterfoil.run.harness import Harness
 
 log = logging.getLogger("counterfoil.run")
-
-
-_STATUS: dict[str, Status] = {"waiting": "waiting", "in_doubt": "doubt", "failed": "ready"}
 
 
 class _NoModel(BaseModel):
@@ -86,9 +86,10 @@ class Activation:
         self.session: Session = state.session
         self.answer_tool = answer_tool
         self.outcome = Outcome("failed", detail="the run was interrupted: resume it")
-        self._status: Status = "ready"
         self._model_has_failed = False
         """Then the run rests, and a resume asks again."""
+        self.effects: list[Finished] = []
+        """The results of what may not simply be done again: if the run has gone to another process, they are sent."""
         self.seen = 0
         """The last item of the inbox that was taken up."""
         seconds = self.session.budget.seconds
@@ -103,46 +104,32 @@ class Activation:
         # A run of outside calls asks no model, and a harness that has none cannot begin another.
         self.model: Model = harness.model or _NO_MODEL
 
-    @staticmethod
-    def standing(state: State) -> Outcome:
-        """How a run stands that nobody is working on, from its entries alone."""
-        if state.session is None:
-            return Outcome("failed", "interrupted", "its process died as it began: run it anew")
-        match next_step(state):
-            case Wait(outcome) | Done(outcome):
-                return outcome
-            case _ if state.ended is not None:
-                return state.ended
-            case _:
-                return Outcome("failed", "interrupted", "its process stopped before it was done: resume it")
-
-    @staticmethod
-    def status(state: State) -> Status:
-        """The same, as the index has it."""
-        return "doubt" if state.unsettled else _STATUS.get(Activation.standing(state).kind, "done")
-
     async def __aenter__(self) -> Activation:
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the run up. What was writing when it was cancelled from outside is in doubt, and the journal says so."""
+        """Give the run up, where it does not rest by itself.
+
+        What was writing when it was cancelled from outside is in doubt, and the journal says so.
+        """
         if kind is None:
-            await self.log.release(self._status)
             return
         with anyio.CancelScope(shield=True):
             try:
                 if issubclass(kind, anyio.get_cancelled_exc_class()):
-                    await self._interrupted()
+                    await interrupted(self)
+                elif isinstance(error, Fenced):
+                    await send_late(self)
             finally:
-                await self.log.release(self.status(self.state))
+                await self.log.release(status(self.state, standing(self.state)))
 
     async def run(self) -> None:
         """Do the work."""
         async with self:
             if self.state.open:
-                await self._take_over()
+                await take_over(self)
             while (step := await self._next()) is not None:
                 if isinstance(step, AskModel):
                     await self._ask(step)
@@ -159,7 +146,7 @@ class Activation:
         told = len(entries)
         async with self:
             if self.state.open:
-                await self._take_over()
+                await take_over(self)
             while (step := await self._next()) is not None:
                 if isinstance(step, AskModel):
                     async with closing(self._hear(step)) as events:
@@ -216,16 +203,27 @@ class Activation:
             step = next_step(self.state)
             if self.deadline is not None and self._too_late(step):
                 self.write(Ended(Outcome("limit", "seconds", "the run reached its limit of seconds")))
-                continue
-            if not isinstance(step, Wait | Done):
-                return step
-            if not await self._take_up_inbox():
-                self.outcome = step.outcome
-                self._status = (
-                    "doubt" if self.state.doubts and self.state.unsettled else _STATUS.get(step.outcome.kind, "done")
-                )
-                break
+            elif not isinstance(step, Wait | Done):
+                if not self.harness.draining:
+                    return step
+                self.outcome = Outcome("failed", "interrupted", "its process is shutting down: resume it elsewhere")
+                await self.log.release("ready")
+                return None
+            elif not self._expire() and await self._rest(step.outcome):
+                return None
+        if not await self._rest(self.outcome):
+            await self.log.release("ready")
         return None
+
+    async def _rest(self, outcome: Outcome) -> bool:
+        """Give the run up, if nothing has come for it since its inbox was last read; otherwise take that up."""
+        state = self.state
+        due = min([call.expires_at for call in state.open if call.waiting and call.expires_at], default=None)
+        if await self.log.release(status(state, outcome), seen=self.seen, due=due):
+            self.outcome = outcome
+            return True
+        await self.take_up_inbox()
+        return False
 
     def _too_late(self, step: Step) -> bool:
         """Whether the time is up for something that has not begun. Last words, and rest, are never too late."""
@@ -263,7 +261,7 @@ class Activation:
 
     async def _before(self, step: AskModel) -> Request | None:
         """What to ask; nothing if something came from outside."""
-        return None if await self._take_up_inbox() else self._request(step)
+        return None if await self.take_up_inbox() else self._request(step)
 
     async def _model_failed(self, error: ModelError) -> None:
         log.warning("run %s: the model failed: %s", self.run_id, error)
@@ -368,34 +366,14 @@ class Activation:
         if isinstance(entry, Doubted) and tool.lookup is not None:
             found = await recover(call, tool, time.time())
             entry = found if isinstance(found, Finished) else entry
+        if tool.effect != "read" and isinstance(entry, Finished):
+            self.effects.append(entry)
         # Not waited for: if it is lost, the call is in doubt, and the next thing that must be durable comes after it.
         self.write(entry)
 
-    async def _interrupted(self) -> None:
-        """Cancelled from outside: what was writing at that moment is in doubt, and the journal says so."""
-        for call in self.state.open:
-            started = call.started
-            if started is None or call.result is not None or call.doubt is not None:
-                continue
-            if started.effect in ("write", "irreversible"):
-                await self.commit(Doubted(call.call.id, "it was cancelled while it was running"))
-
     # -- what comes from outside
 
-    async def _take_over(self) -> None:
-        """Hear what came while nobody worked on the run, before anything of it is done: it may have been cancelled.
-
-        And ask again about calls in doubt: their services may know by now.
-        """
-        await self._take_up_inbox()
-        for call in self.state.unsettled:
-            tool = self.tools.get(call.call.name)
-            if call.result is None and tool is not None and tool.lookup is not None:
-                found = await recover(call, tool, time.time())
-                if not isinstance(found, Doubted):
-                    await self.commit(found)
-
-    async def _take_up_inbox(self) -> bool:
+    async def take_up_inbox(self) -> bool:
         """Turn what people sent into entries. Says whether anything changed."""
         changed = False
         for item in await self.log.inbox(self.seen):
@@ -403,8 +381,11 @@ class Activation:
             for entry in take_up(item, self.state, self.run_id):
                 await self.commit(entry)
                 changed = True
-        if self.state.open:
-            for entry in expired(self.state, time.time()):
-                self.write(entry)
-                changed = True
-        return changed
+        return self._expire() or changed
+
+    def _expire(self) -> bool:
+        """Write what nobody confirmed in time. Says whether there was any."""
+        late = list(expired(self.state, time.time())) if self.state.open else []
+        if late:
+            self.write(*late)
+        return bool(late)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import hmac
-import inspect
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from counterfoil.gate.gate import Gate
-from counterfoil.journal.journal import Journal, Log
+from counterfoil.journal.journal import Journal, Log, Status
 from counterfoil.journal.memory import MemoryJournal
 from counterfoil.models.model import Model
 from counterfoil.run.activation import Activation
 from counterfoil.run.concurrency import closing
 from counterfoil.run.event import Event, Watch
-from counterfoil.run.inbox import doubt_ref
+from counterfoil.run.inbox import doubt_ref, post, wake
 from counterfoil.run.output import answer_tool, output_of
 from counterfoil.run.reply import admit
+from counterfoil.run.resolve import Resolve, narrowed
 from counterfoil.run.run import Confirmation, Doubt, Run, confirmations, find_confirmation
 from counterfoil.run.state import State
+from counterfoil.run.step import standing, status
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import Entry, Loaded, Opened, Record, Said
@@ -31,14 +32,16 @@ from counterfoil.types.request import Reply, Sampling
 from counterfoil.types.session import Session
 
 Prompt = str | Message | Sequence[Block]
-Resolve = Callable[[Session], Session | Awaitable[Session]]
+Wake = Callable[[str], Awaitable[None]]
+"""Has somebody go on with a run soon, given its id. Safe to call too often."""
 
 
 class Harness:
     """Runs a model's tool calls for signed-in people. Made once, shared by every run; safe for concurrent use.
 
     `instructions` is the system message of new runs. `resolve` is asked at each resume for the requester's session as
-    it is by then: its permissions narrow what the journal holds and never widen it.
+    it is by then: its permissions narrow what the journal holds and never widen it. `wake` is told of each run that
+    was submitted, answered, settled or cancelled, so that a worker goes on with it.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Harness:
         instructions: str = "",
         sampling: Sampling | None = None,
         resolve: Resolve | None = None,
+        wake: Wake | None = None,
     ) -> None:
         self.model = model
         """`None` in a harness that serves outside calls only."""
@@ -60,6 +64,9 @@ class Harness:
         self.instructions = instructions
         self.sampling = sampling or Sampling()
         self.resolve = resolve
+        self.wake = wake
+        self.draining = False
+        """Whether runs are to stop after the step they are at, because this process shuts down."""
 
     # -- running
 
@@ -102,6 +109,27 @@ class Harness:
                 yield event
         yield _ended(activation, decode)
 
+    async def submit(
+        self,
+        prompt: Prompt,
+        session: Session,
+        *,
+        run_id: str | None = None,
+        history: Iterable[Message] = (),
+        output: Any = None,
+    ) -> str:
+        """Journal a prompt and return the run's id: durable, `ready`, and left to a worker (or to `resume`).
+
+        Raises `RunBusy` where the run is being worked on.
+        """
+        activation, _ = await self._begin(prompt, session, run_id, history, output, None)
+        try:
+            await activation.log.commit(())
+        finally:
+            await activation.log.release("ready")
+        await wake(self, activation.run_id)
+        return activation.run_id
+
     async def resume(self, run_id: str, *, output: Any = None, watch: Watch | None = None) -> Run:
         """Go on with a run that waited, was answered, failed or was interrupted; an answered one comes back as it is.
 
@@ -128,15 +156,10 @@ class Harness:
         Returns its result under the caller's own id, or a `Confirmation` when a person must answer first: then
         `answer` it, `resume` its `run_id`, and read the run's `results`.
         """
-        log = await self.journal.create(run_id or secrets.token_hex(16), session.requester)
-        state = State()
         message, notes = admit(Reply(Message("assistant", (call,))), 1)
-        try:
-            _write(log, state, Opened(session, self.catalogue.digest, outside=True), Said(message, notes=notes))
-        except BaseException:
-            await log.release("ready")
-            raise
-        run = await _drain(Activation(self, log, state, watch=watch, answer_tool=None), None)
+        first = (Opened(session, self.catalogue.digest, outside=True), Said(message, notes=notes))
+        journal_log = await self.journal.create(run_id or secrets.token_hex(16), session.requester, first)
+        run = await _drain(Activation(self, journal_log, State(first), watch=watch, answer_tool=None), None)
         if run.confirmations:
             return run.confirmations[0]
         if run.doubts:
@@ -150,11 +173,11 @@ class Harness:
     async def read(self, run_id: str) -> Run:
         """See where a run stands, without owning it or doing anything."""
         state = _fold(await self.journal.read(run_id))
-        return Run(run_id, state, Activation.standing(state))
+        return Run(run_id, state, standing(state))
 
     async def confirmations(self, run_id: str | None = None) -> list[Confirmation]:
         """What waits for a person, in one run or in all."""
-        ids = [run_id] if run_id else [info.id for info in await self.journal.runs(status="waiting", limit=10_000)]
+        ids = [run_id] if run_id else await self._resting("waiting")
         now = time.time()
         found = [each for id in ids for each in confirmations(id, _fold(await self.journal.read(id)))]
         answered = {(id, item.ref) for id in ids for item in await self.journal.inbox(id) if item.kind == "answer"}
@@ -196,7 +219,7 @@ class Harness:
         data: dict[str, Any] = {"call_id": found.call.id, "approved": approve, "digest": found.digest, "reason": reason}
         if arguments is not None:
             data["arguments"] = arguments
-        earlier = await self.journal.post(run_id, "answer", confirmation_id, by, data)
+        earlier = await post(self, run_id, "answer", confirmation_id, by, data)
         if earlier is not None:
             said = "approved" if earlier.data["approved"] else "declined"
             raise ConfirmationError(f"{confirmation_id} was {said} by {earlier.by} already")
@@ -204,7 +227,7 @@ class Harness:
 
     async def doubts(self, run_id: str | None = None) -> list[Doubt]:
         """The calls of which nobody knows whether they took effect, in one run or in all."""
-        ids = [run_id] if run_id else [info.id for info in await self.journal.runs(status="doubt", limit=10_000)]
+        ids = [run_id] if run_id else await self._resting("doubt")
         return [each for id in ids for each in (await self.read(id)).doubts]
 
     async def settle(
@@ -237,7 +260,7 @@ class Harness:
             raise SettlementError(f"call {call_id} may still be running: wait {until - time.time():.0f} seconds")
         ref = doubt_ref(call_id, doubt.started_at)
         data = {"call_id": call_id, "how": how, "result": result}
-        earlier = await self.journal.post(run_id, "settle", ref, by, data)
+        earlier = await post(self, run_id, "settle", ref, by, data)
         if earlier is not None:
             raise SettlementError(f"{earlier.by} has settled call {call_id} as {earlier.data['how']} already")
 
@@ -248,11 +271,16 @@ class Harness:
         """
         # Meant for the prompt that is being worked on, not for those to come.
         prompts = _fold(await self.journal.read(run_id)).prompts
-        await self.journal.post(run_id, "cancel", str(max(1, prompts)), by, {"reason": reason})
+        await post(self, run_id, "cancel", str(max(1, prompts)), by, {"reason": reason})
         try:
             return await self.resume(run_id)
         except RunBusy:
             return await self.read(run_id)
+
+    async def _resting(self, status: Status) -> list[str]:
+        """The runs that rest like that, those included that somebody has answered in part."""
+        both: tuple[Status, Status] = (status, "ready")
+        return [info.id for each in both for info in await self.journal.runs(status=each, limit=10_000)]
 
     # -- beginnings
 
@@ -271,77 +299,67 @@ class Harness:
                 "this harness has no model: it serves outside calls only. Give it one to run prompts"
             )
         message = prompt if isinstance(prompt, Message) else user(sound(prompt) if isinstance(prompt, str) else prompt)
-        state = State()
-        entries: list[Entry] = [Opened(session, self.catalogue.digest, self.model.name, described)]
-        if run_id is None:
-            log = await self.journal.create(secrets.token_hex(16), session.requester)
+        opened = Opened(session, self.catalogue.digest, self.model.name, described)
+        said: list[Entry] = [Said(message)]
+        if earlier := list(history):
+            messages, repairs = repair(earlier)
+            said.insert(0, Loaded(tuple(messages), tuple(repairs)))
+        claimed = None if run_id is None else await self._find(run_id, session)
+        if claimed is None:
+            entries = [opened, *self._instructions, *said]
+            journal_log = await self.journal.create(run_id or secrets.token_hex(16), session.requester, entries)
+            state = State(entries)
         else:
-            log, known = await self._find_or_create(run_id, session)
-            if known:
-                state = known
-                entries = entries if _reopens(state, entries[0]) else []
-        try:
-            if state.open:
-                raise CounterfoilError(f"run {run_id} waits for a person: answer, settle or cancel it before going on")
-            if not state.entries and self.instructions:
-                entries.append(Said(system(self.instructions)))
-            earlier = list(history)
-            if earlier:
-                messages, repairs = repair(earlier)
-                entries.append(Loaded(tuple(messages), tuple(repairs)))
-            entries.append(Said(message))
-            _write(log, state, *entries)
-        except BaseException:
-            await log.release(Activation.status(state))
-            raise
+            journal_log, state = claimed
+            try:
+                if state.open:
+                    raise CounterfoilError(
+                        f"run {run_id} waits for a person: answer, settle or cancel it before going on"
+                    )
+                if not state.entries:
+                    said = [*self._instructions, *said]
+                _write(journal_log, state, *([opened] if _reopens(state, opened) else []), *said)
+            except BaseException:
+                await journal_log.release(status(state, standing(state)))
+                raise
         tool = answer_tool(described, decode) if described else None
-        return Activation(self, log, state, watch=watch, answer_tool=tool), decode
+        return Activation(self, journal_log, state, watch=watch, answer_tool=tool), decode
 
-    async def _find_or_create(self, run_id: str, session: Session) -> tuple[Log, State | None]:
+    @property
+    def _instructions(self) -> list[Entry]:
+        return [Said(system(self.instructions))] if self.instructions else []
+
+    async def _find(self, run_id: str, session: Session) -> tuple[Log, State] | None:
+        """Become the owner of a run of that person's; nothing: there is none."""
         try:
-            log, records = await self.journal.claim(run_id)
+            journal_log, records = await self.journal.claim(run_id)
         except RunNotFound:
-            return await self.journal.create(run_id, session.requester), None
+            return None
         state = _fold(records)
         if state.session is not None and state.session.requester != session.requester:
-            await log.release(Activation.status(state))
+            await journal_log.release(status(state, standing(state)))
             raise CounterfoilError(f"run {run_id} belongs to another requester")
-        return log, state
+        return journal_log, state
 
     async def _again(
         self, run_id: str, output: Any, watch: Watch | None
     ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
         described, decode = output_of(output, self.catalogue) if output is not None else (None, None)
-        log, records = await self.journal.claim(run_id)
+        journal_log, records = await self.journal.claim(run_id)
         state = _fold(records)
         try:
             name = self.model.name if self.model is not None else ""
-            opened = Opened(await self._narrowed(state), self.catalogue.digest, name, state.output, state.outside)
+            opened = Opened(
+                await narrowed(state.session, self.resolve), self.catalogue.digest, name, state.output, state.outside
+            )
             if _reopens(state, opened):
-                _write(log, state, opened)
+                _write(journal_log, state, opened)
         except BaseException:
-            await log.release(Activation.status(state))
+            await journal_log.release(status(state, standing(state)))
             raise
         described = state.output or described
         tool: Tool | None = answer_tool(described, decode) if described else None
-        return Activation(self, log, state, watch=watch, answer_tool=tool), decode
-
-    async def _narrowed(self, state: State) -> Session:
-        opened = state.session
-        if opened is None:
-            raise RunNotFound("nothing is known of this run but its id: its process died as it began. Run it anew")
-        if self.resolve is None:
-            return opened
-        now = self.resolve(opened)
-        if inspect.isawaitable(now):
-            now = await now
-        if now.requester != opened.requester:
-            raise CounterfoilError("resolve returned the session of another requester")
-        kept = frozenset(
-            [each for each in opened.permissions if now.permits(each)]
-            + [each for each in now.permissions if opened.permits(each)]
-        )
-        return Session(requester=opened.requester, permissions=kept, attributes=now.attributes, budget=opened.budget)
+        return Activation(self, journal_log, state, watch=watch, answer_tool=tool), decode
 
 
 def _write(log: Log, state: State, *entries: Entry) -> None:

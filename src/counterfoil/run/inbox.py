@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from counterfoil.gate.checks.confirmation import digest
 from counterfoil.journal.journal import Item
@@ -12,6 +16,28 @@ from counterfoil.run.step import Done, next_step
 from counterfoil.types.entry import Answered, Ended, Entry, Settled
 from counterfoil.types.message import Text, ToolResult
 from counterfoil.types.outcome import Outcome
+
+if TYPE_CHECKING:
+    from counterfoil.run.harness import Harness
+
+log = logging.getLogger("counterfoil.run")
+
+
+async def post(harness: Harness, run_id: str, kind: str, ref: str, by: str, data: Mapping[str, Any]) -> Item | None:
+    """Leave something for a run, and have somebody go on with it; or the item that stands there already."""
+    earlier = await harness.journal.post(run_id, kind, ref, by, data)
+    if earlier is None:
+        await wake(harness, run_id)
+    return earlier
+
+
+async def wake(harness: Harness, run_id: str) -> None:
+    """Have somebody go on with a run. That it is ready is journalled, so what fails here is made up for later."""
+    if harness.wake is not None:
+        try:
+            await harness.wake(run_id)
+        except Exception:  # whatever the queue raised, what was to be done here has been done
+            log.exception("run %s could not be put on the queue: it is ready, and will be found", run_id)
 
 
 def confirmation_id(run_id: str, call: Call) -> str:
@@ -40,6 +66,11 @@ def take_up(item: Item, state: State, run_id: str) -> Iterator[Entry]:
         return
     if item.kind == "answer" and call.waiting and item.ref == confirmation_id(run_id, call):
         yield from _answer(item, call, state, run_id)
+    elif item.kind == "result" and call.result is None and call.started is not None:
+        # Its worker had lost the run to another one, but it did come to an end.
+        if item.ref == doubt_ref(call.call.id, call.started.at):
+            result = msgspec.convert(item.data["result"], ToolResult)
+            yield Settled(call.call.id, "happened", item.by, result, item.at)
     elif (
         item.kind == "settle"
         and call.doubt is not None

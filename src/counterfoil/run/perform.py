@@ -7,14 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
-import anyio
-
 from counterfoil.run.concurrency import EventLoop, OnWait
 from counterfoil.run.state import Call
 from counterfoil.tools.context import Context, idempotency_key
 from counterfoil.tools.result import cut
 from counterfoil.tools.tool import Tool, WithheldOutput
-from counterfoil.types.entry import Doubted, Finished, Settled, Started
+from counterfoil.types.entry import Doubted, Finished, Started
 from counterfoil.types.error import NotApplied, ToolError
 from counterfoil.types.message import Text, ToolResult
 from counterfoil.types.session import Session
@@ -82,24 +80,6 @@ def _alone(error: BaseException) -> BaseException:
         return error
     group = cast("BaseExceptionGroup[BaseException]", error)
     return _alone(group.exceptions[0]) if len(group.exceptions) == 1 else group
-
-
-async def recover(call: Call, tool: Tool | None, now: float) -> Finished | Settled | Doubted:
-    """Find out what became of a call whose process died or whose outcome is unknown, by its tool's `lookup`."""
-    started = call.started
-    if tool is None or tool.lookup is None or started is None:
-        return Doubted(call.call.id, call.doubt or "its process died while it was running")
-    try:
-        with anyio.fail_after(tool.limits.timeout):
-            found = await tool.lookup(started.key)
-        if found is not None:
-            return Finished(ToolResult(call.call.id, tool.content(found), name=tool.name))
-    except Exception as error:  # the service is the user's code: any failure of it means that we do not know
-        log.warning("lookup of %s (call %s) failed: %s", tool.name, call.call.id, type(error).__name__, exc_info=error)
-        return Doubted(call.call.id, "its process died, and the look-up of what became of it failed")
-    if now <= started.at + (tool.limits.timeout or 0):
-        return Doubted(call.call.id, "it may still be running: the service does not know it yet")
-    return Settled(call.call.id, "retry", by="lookup", at=now)
 
 
 def _error(call: Call, told: str, max_chars: int) -> ToolResult:

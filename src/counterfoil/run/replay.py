@@ -120,8 +120,7 @@ class _Replaying:
         """Alternate between what came from outside and what the harness makes of it."""
         first = self.inputs[0]
         assert isinstance(first, Opened), "a run begins with Opened"
-        log = await self.journal.create(self.run_id, first.session.requester)
-        await log.commit(self._outside())
+        log = await self.journal.create(self.run_id, first.session.requester, self._outside())
         await log.release("ready")
         while True:
             asked = len(self.model.requests)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from counterfoil.gate.checks.limits import spent_up
+from counterfoil.journal.journal import Status
 from counterfoil.run.state import Call, State
 from counterfoil.types.outcome import Outcome
 from counterfoil.types.verdict import Confirm
@@ -92,6 +93,29 @@ def next_step(state: State) -> Step:
     if state.output is not None:
         return AskModel(must_answer=state.past.turns + 1 >= budget.turns or _nudged(state))
     return _ASK
+
+
+def standing(state: State) -> Outcome:
+    """How a run stands that nobody is working on, from its entries alone."""
+    if state.session is None:
+        return Outcome("failed", "interrupted", "its process died as it began: run it anew")
+    match next_step(state):
+        case Wait(outcome) | Done(outcome):
+            return outcome
+        case _ if state.ended is not None:
+            return state.ended
+        case _:
+            return Outcome("failed", "interrupted", "its process stopped before it was done: resume it")
+
+
+def status(state: State, outcome: Outcome) -> Status:
+    """What the index says of a run that rests like that."""
+    if state.doubts and state.unsettled:
+        return "doubt"
+    return "ready" if outcome.which == "interrupted" else _STATUS.get(outcome.kind, "done")
+
+
+_STATUS: dict[str, Status] = {"waiting": "waiting", "in_doubt": "doubt", "failed": "failed"}
 
 
 def _within_turn(calls: list[Call]) -> Step:

@@ -14,8 +14,8 @@ from counterfoil.cli.output import Output
 from counterfoil.cli.problem import Problem
 from counterfoil.cli.words import BAD, DIM, GOOD, entry_parts, kind_of, when
 from counterfoil.journal.portable import Stored
-from counterfoil.run.activation import Activation
 from counterfoil.run.state import State
+from counterfoil.run.step import standing
 
 RUNS_EXAMPLES = """
 counterfoil runs
@@ -89,7 +89,7 @@ async def _show(options: argparse.Namespace, out: Output) -> int:
         raise Problem(f"run {info.id} has no entries: its process stopped before the first was written")
     for record in records:
         out.data(msgspec.to_builtins(record))
-    outcome = Activation.standing(state)
+    outcome = standing(state)
     out.say(("run ", DIM), (info.id, "bold"), (f"  {when(info.created)}", DIM))
     width = max(len(kind_of(record.entry)) for record in records)
     for record in records:

@@ -15,17 +15,17 @@ from counterfoil.journal.chain import faults, gaps, origin
 from counterfoil.journal.codec import decode
 from counterfoil.journal.group import Job
 from counterfoil.journal.journal import Item, RunInfo, Status
-from counterfoil.journal.log import ChainedLog
+from counterfoil.journal.log import ChainedLog, Rest
 from counterfoil.journal.portable import Transcript
 from counterfoil.journal.postgres.copy import adopt, take
 from counterfoil.journal.postgres.schema import ensure
 from counterfoil.journal.postgres.server import Connection, Server
 from counterfoil.journal.postgres.statements import (
     ROWS,
+    SEEN,
     Claim,
     Creation,
     Post,
-    Release,
     append,
     claim,
     create,
@@ -33,7 +33,7 @@ from counterfoil.journal.postgres.statements import (
     release,
 )
 from counterfoil.journal.postgres.worker import Reader, Writer
-from counterfoil.types.entry import Record
+from counterfoil.types.entry import Entry, Record
 from counterfoil.types.error import JournalCorrupt, JournalError, RunBusy, RunNotFound
 
 _ITEMS = """
@@ -41,15 +41,16 @@ SELECT i.session, i.n, i.at, i.by, i.kind, i.ref, i.data FROM unnest(%b::text[],
 JOIN counterfoil.inbox i ON i.session = u.session AND i.n > u.after ORDER BY i.session, i.n"""
 
 _RUNS = """
-SELECT id, status, requester, epoch, created, updated,
-       CASE WHEN status <> 'running' OR owner = %b THEN false WHEN owner = '' THEN true
-            ELSE pg_try_advisory_xact_lock_shared(split_part(owner, ':', 3)::bigint) END AS dead
+SELECT id, status, requester, epoch, created, updated, wake,
+       CASE WHEN status = 'waiting' THEN coalesce(due <= %b, false)
+            WHEN status <> 'running' OR owner = %b THEN false WHEN owner = '' THEN true
+            ELSE pg_try_advisory_xact_lock_shared(split_part(owner, ':', 3)::bigint) OR NOT {seen} END AS ready
 FROM (
     SELECT * FROM counterfoil.session
     WHERE (%b::text IS NULL OR requester = %b)
-    AND (%b::text IS NULL OR status = %b OR (%b = 'ready' AND status = 'running'))
+    AND (%b::text IS NULL OR status = %b OR (%b = 'ready' AND (status = 'running' OR status = 'waiting' AND due <= %b)))
     ORDER BY created DESC, n DESC LIMIT %b
-) s ORDER BY created DESC, n DESC"""
+) s ORDER BY created DESC, n DESC""".replace("{seen}", SEEN)
 
 
 class PostgresLog(ChainedLog):
@@ -67,21 +68,24 @@ class PostgresLog(ChainedLog):
         """What came from outside since item `after`."""
         return await self._journal.items(self.run_id, after)
 
-    async def give_up(self, status: Status) -> None:
-        """Write that nobody owns the run any more, unless somebody else does by now."""
-        await self._journal.writer.ask(Job(release, Release(self.run_id, self.epoch, status, time.time())))
+    async def give_up(self, rest: Rest) -> bool:
+        """Write that nobody owns the run any more; `False`: something has come."""
+        done: bool = await self._journal.writer.ask(Job(release, rest))
+        return done
 
 
 class PostgresJournal:
     """Keeps runs on a Postgres server: append-only, hash-chained, durable before any effect.
 
     Opening connects (it blocks, at most about `wait` seconds) and creates the tables where there are none, unless
-    `create` is false; older tables are left to `counterfoil journal migrate`. Raises `JournalError` with what to do,
-    never with the password.
+    `create` is false; older tables are left to `counterfoil journal migrate`. A process that has not been seen for
+    `lease` seconds, by the server's clock, loses its runs to whoever claims them, as one does that died; should it
+    come back, it can write nothing more to them. Raises `JournalError` with what to do, never with the password.
     """
 
-    def __init__(self, url: str, *, wait: float = 10.0, create: bool = True) -> None:
+    def __init__(self, url: str, *, wait: float = 10.0, create: bool = True, lease: float = 15.0) -> None:
         self.server = Server(url, wait)
+        self.lease = lease
         self.held: set[str] = set()
         """The runs that this process works on now."""
         connections = [self.server.connect()]
@@ -89,7 +93,7 @@ class PostgresJournal:
             ensure(connections[0], self.server, create=create)
             self.server.warn_if_unsafe(connections[0])
             connections.append(self.server.connect())
-            self.writer = Writer(self.server, connections[0])
+            self.writer = Writer(self.server, connections[0], beat=min(2.0, lease / 5))
         except BaseException as error:
             for each in connections:
                 each.close()
@@ -102,12 +106,12 @@ class PostgresJournal:
     def __repr__(self) -> str:
         return f"PostgresJournal({self.server.name!r})"
 
-    async def create(self, run_id: str, requester: str) -> PostgresLog:
-        """Begin a run."""
-        head = origin(run_id)
-        await self.writer.ask(Job(create, Creation(run_id, requester, self.writer.owner, time.time(), head)))
+    async def create(self, run_id: str, requester: str, entries: Sequence[Entry]) -> PostgresLog:
+        """Begin a run with its first entries."""
+        log = PostgresLog(self, run_id, 1, 0, origin(run_id))
+        await self.writer.ask(Job(create, Creation(requester, self.writer.owner, log.batch(entries))))
         self.held.add(run_id)
-        return PostgresLog(self, run_id, 1, 0, head)
+        return log
 
     async def claim(self, run_id: str) -> tuple[PostgresLog, list[Record]]:
         """Become a run's owner and read it."""
@@ -115,7 +119,7 @@ class PostgresJournal:
             raise RunBusy(f"run {run_id} is being worked on in this process")
         self.held.add(run_id)
         try:
-            job = Job(claim, Claim(run_id, self.writer.owner, time.time()), durable=True)
+            job = Job(claim, Claim(run_id, self.writer.owner, time.time(), self.lease), durable=True)
             epoch, head, hash = await self.writer.ask(job)
             records = await self.read(run_id)
         except BaseException:
@@ -154,15 +158,17 @@ class PostgresJournal:
     async def runs(
         self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
     ) -> list[RunInfo]:
-        """List runs, the latest first. A run whose owner died while running is `ready`."""
-        owner = self.writer.owner
-        given = (owner, requester, requester, status, status, status, limit)
+        """List runs, the latest first. One whose owner is gone while running, or that is due, is `ready`."""
+        owner, at = self.writer.owner, time.time()
+        given = (at, owner, self.lease, requester, requester, status, status, status, at, limit)
         rows = await self.reader.read(lambda db: db.execute(_RUNS, given, binary=True).fetchall())
         found: list[RunInfo] = []
-        for id, stored, who, epoch, created, updated, dead in rows:
-            now: Status = "ready" if dead else stored
+        for id, stored, who, epoch, created, updated, wake, ready in rows:
+            now: Status = "ready" if ready else stored
             if status in (None, now):
-                found.append(RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated))
+                found.append(
+                    RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated, wake=wake)
+                )
         return found
 
     async def verify(self, run_id: str | None = None) -> list[str]:

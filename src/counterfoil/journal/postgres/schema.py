@@ -29,7 +29,18 @@ CREATE VIEW counterfoil.entry AS
     FROM counterfoil.event e LEFT JOIN counterfoil.blob b ON e.data IS NULL AND b.sha256 = e.digest;
 """
 
-MIGRATIONS: list[str] = [_FIRST]
+# `wake` is the number of the last item that came for a run; the first version also counted what was sent twice.
+# A worker that has stopped without dying (its machine sleeps, its thread hangs) still holds its lock: `owner` says when
+# it was last seen, by the server's clock.
+_SECOND = """
+ALTER TABLE counterfoil.session ADD COLUMN due double precision;
+CREATE INDEX session_due ON counterfoil.session (due) WHERE status = 'waiting' AND due IS NOT NULL;
+UPDATE counterfoil.session s
+    SET wake = (SELECT coalesce(max(n), 0) FROM counterfoil.inbox i WHERE i.session = s.id) WHERE wake > 0;
+CREATE TABLE counterfoil.owner (lock bigint PRIMARY KEY, seen timestamptz NOT NULL) WITH (fillfactor = 50);
+"""
+
+MIGRATIONS: list[str] = [_FIRST, _SECOND]
 """Step n brings version n to version n + 1. A step that was released is never edited: another is added."""
 
 

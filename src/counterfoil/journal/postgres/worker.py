@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -19,6 +20,10 @@ from counterfoil.journal.postgres.statements import Sending, append, claim, crea
 from counterfoil.types.error import JournalError
 
 _do_of = attrgetter("do")
+_BEAT = """
+INSERT INTO counterfoil.owner (lock, seen) VALUES (%s, clock_timestamp())
+ON CONFLICT (lock) DO UPDATE SET seen = clock_timestamp()
+RETURNING set_config('synchronous_commit', 'off', true)"""
 _ORDER: dict[Do, int] = {create: 0, append: 1, release: 2, claim: 3, post: 4}
 """The order within a group. Whoever waits for one of them has not put the next of the same run, so none overtakes its
 own; and neighbours share a statement."""
@@ -101,9 +106,9 @@ class Writer(_Line):
     fails the jobs of that moment; whether the server kept them only it knows.
     """
 
-    beat = 2.0
-
-    def __init__(self, server: Server, connection: Connection) -> None:
+    def __init__(self, server: Server, connection: Connection, *, beat: float) -> None:
+        self.beat = self._often = beat
+        self._seen = -beat
         self.key = secrets.randbits(63)
         host = socket.gethostname().replace(":", "-")
         self.owner = f"{host}:{os.getpid()}:{self.key}"
@@ -126,14 +131,24 @@ class Writer(_Line):
             (self.key >> 32, self.key & 0xFFFFFFFF),
         )
         db.execute("SELECT pg_advisory_lock(%s)", (self.key,))
+        with suppress(DatabaseError):  # it may have no right to; then they stay, a few bytes each
+            db.execute("DELETE FROM counterfoil.owner WHERE seen < clock_timestamp() - interval '1 day'")
+        self._be_seen(db)
+
+    def _be_seen(self, db: Connection) -> None:
+        """Say that this process lives: a lock alone outlasts one that has stopped without dying."""
+        if time.monotonic() - self._seen >= 0.9 * self._often:
+            with suppress(DatabaseError):  # whoever has something to do on that connection will say it better
+                db.execute(_BEAT, (self.key,), prepare=True)
+                self._seen = time.monotonic()
 
     def carry_out(self, group: list[Job]) -> None:
         """Commit a group: its runs' entries first, then what takes runs over, then what came from outside.
 
         They are transactions of their own, so that no two writers wait for each other in a circle.
         """
+        self._be_seen(self.connection())
         if group[0].do is nothing:
-            self.connection()
             return
         group.sort(key=lambda job: _ORDER.get(job.do, 5))
         for _, jobs in groupby(group, lambda job: max(2, _ORDER.get(job.do, 5))):
