@@ -13,7 +13,6 @@ from pathlib import Path
 import anyio
 
 from counterfoil import (
-    Block,
     Budget,
     Catalogue,
     Context,
@@ -31,7 +30,7 @@ from counterfoil import (
     tool,
 )
 from counterfoil.models.scripted import Turn
-from counterfoil.types.message import user
+from counterfoil.types.message import Block, user
 
 ADA = Session(requester="ada", permissions=frozenset({"*"}), attributes={"tenant": 7}, budget=Budget(turns=6))
 
