@@ -34,6 +34,7 @@ from counterfoil.types.error import (
     ToolError,
     WireError,
 )
+from counterfoil.types.grant import Always, Grant
 from counterfoil.types.label import Label
 from counterfoil.types.message import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from counterfoil.types.outcome import Outcome
@@ -45,6 +46,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Allowed",
+    "Always",
     "Attempt",
     "BaseModel",
     "Budget",
@@ -62,6 +64,7 @@ __all__ = [
     "Fenced",
     "Function",
     "Gate",
+    "Grant",
     "Harness",
     "Journal",
     "JournalCorrupt",

@@ -19,6 +19,7 @@ from counterfoil.run.harness import Prompt, Wake
 from counterfoil.run.resolve import Resolve
 from counterfoil.run.run import Confirmation, Doubt, Run
 from counterfoil.tools.catalogue import Catalogue
+from counterfoil.types.grant import Always, Grant
 from counterfoil.types.message import Message, ToolCall, ToolResult
 from counterfoil.types.request import Sampling
 from counterfoil.types.session import Session
@@ -169,6 +170,7 @@ class Harness:
         reason: str = "",
         arguments: dict[str, Any] | None = None,
         digest: str | None = None,
+        always: Always | None = None,
     ) -> Confirmation:
         """See `counterfoil.Harness.answer`."""
         found: Confirmation = self._call(
@@ -179,7 +181,18 @@ class Harness:
             reason=reason,
             arguments=arguments,
             digest=digest,
+            always=always,
         )
+        return found
+
+    def grants(self, requester: str | None = None) -> list[Grant]:
+        """See `counterfoil.Harness.grants`."""
+        found: list[Grant] = self._call(self.harness.grants, requester)
+        return found
+
+    def revoke(self, grant_id: str, *, by: str) -> Grant:
+        """See `counterfoil.Harness.revoke`."""
+        found: Grant = self._call(self.harness.revoke, grant_id, by=by)
         return found
 
     def doubts(self, run_id: str | None = None) -> list[Doubt]:

@@ -17,7 +17,7 @@ from counterfoil import __version__
 
 COMMANDS = [
     "demo", "chat", "call", "resume", "tools", "runs", "show", "journal verify", "confirmations", "approve", "deny",
-    "doubts", "settle", "cancel", "replay",
+    "grants", "revoke", "doubts", "settle", "cancel", "replay",
 ]  # fmt: skip
 READ = ("call", "shop:catalogue", "lookup_order", '{"order_id": "ORD-1"}', "--as", "ada", "--permission", "orders:read")
 CANCEL = ("call", "shop:catalogue", "cancel_order", '{"order_id": "ORD-1"}', "--as", "ada", "--permission", "orders:*")
@@ -82,6 +82,27 @@ def test_an_approval_from_a_second_process_is_done_once(cli: Cli, process: Cli, 
     assert "answered" in cli("show", "last", code=0).out
     assert "the same" in cli("replay", "last", "shop:catalogue", code=0).out
     assert (shop / "effects.txt").read_text() == "cancelled ORD-1\n"
+
+
+def test_an_approval_for_calls_to_come_is_listed_and_taken_back(cli: Cli, shop: Path) -> None:
+    cli(*CANCEL)
+    id = cli("confirmations", "--json").lines[0]["id"]
+    assert "give both" in cli("approve", id, "--by", "bob", "--where", "{}", code=2).err
+    assert (
+        "no argument 'colour'" in cli("approve", id, "--by", "bob", "--always", "--where", '{"colour": {}}', code=2).err
+    )
+    told = cli("approve", id, "--by", "bob", "--always", "--where", '{"order_id": {"pattern": "^ORD-"}}', code=0).out
+    assert "and for calls to come" in told
+    cli("resume", "last", "shop:catalogue", code=0)
+    cli(*CANCEL, code=0)  # nobody is asked again
+    listed = cli("grants", "--requester", "ada", code=0).out
+    assert "cancel_order for ada, until " in listed
+    assert 'order_id: {"pattern":"^ORD-"}' in listed
+    assert "0 standing" in cli("grants", "--requester", "eve", code=0).out
+    (grant,) = cli("grants", "--json").lines
+    assert "no standing approvals begin with" in cli("revoke", "zz", code=2).err
+    assert "are asked about again" in cli("revoke", grant["id"][:6], "--by", "bob", code=0).out
+    cli(*CANCEL, code=1)
 
 
 def test_a_denial_an_edit_and_a_cancel(cli: Cli, shop: Path) -> None:

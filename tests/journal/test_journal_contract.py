@@ -9,7 +9,18 @@ from pathlib import Path
 import anyio
 import pytest
 
-from counterfoil import Fenced, Journal, JournalError, MemoryJournal, RunBusy, RunNotFound, Session, SqliteJournal, Text
+from counterfoil import (
+    Fenced,
+    Grant,
+    Journal,
+    JournalError,
+    MemoryJournal,
+    RunBusy,
+    RunNotFound,
+    Session,
+    SqliteJournal,
+    Text,
+)
 from counterfoil.journal.journal import Item, Log, Status
 from counterfoil.journal.postgres import PostgresJournal
 from counterfoil.types.entry import Entry, Opened, Said
@@ -258,3 +269,25 @@ async def test_parking_a_run_that_another_took_is_fenced(journal: Journal) -> No
     await first.release("done")  # in haste: nothing to say
     assert [info.status for info in await journal.runs()] == ["running"]
     await second.release("done", seen=0)
+
+
+async def test_a_standing_approval_is_kept_and_taken_back_once(journal: Journal) -> None:
+    first, second, third = (
+        Grant(id=id, requester=who, tool="pay", arguments={"type": "object"}, by="bob", at=1.0, expires_at=9e9,
+              confirmation="r/1.1/1-ab")
+        for id, who in (("a", "ada"), ("b", "eve"), ("c", "ada"))
+    )  # fmt: skip
+    for each in (first, second, third):
+        await journal.grant(each)
+    assert await journal.grants() == [third, second, first]
+    assert await journal.grants("ada") == [third, first]
+    await journal.revoke("a", "carol", 5.0)
+    await journal.revoke("a", "dave", 6.0)
+    await journal.revoke("nobody's", "dave", 6.0)
+    _, revoked = await journal.grants("ada")
+    assert (revoked.revoked_at, revoked.revoked_by, revoked.holds(7.0), revoked.holds(0.5)) == (
+        5.0,
+        "carol",
+        False,
+        False,
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from counterfoil.gate.past import Past
 from counterfoil.tools.tool import Tool
+from counterfoil.types.grant import Grant
 from counterfoil.types.json import canonical
 from counterfoil.types.message import ToolCall
 from counterfoil.types.session import Session
@@ -24,6 +25,8 @@ class Attempt:
         "call",
         "doubtful",
         "earlier",
+        "grant",
+        "grants",
         "identity",
         "notes",
         "past",
@@ -58,6 +61,10 @@ class Attempt:
         """Whether an identical call is in doubt: it may have taken effect already."""
         self.earlier: Callable[[], Iterable[dict[str, Any]]] = tuple
         """Gives the arguments of the tool's calls that were allowed in this exchange."""
+        self.grants: Callable[[str], Awaitable[Sequence[Grant]]] = _none
+        """Gives what a requester has been granted for calls to come."""
+        self.grant: Grant | None = None
+        """The standing approval that covers this call, if one was looked for and found."""
         self.notes: list[str] = []
 
     def approve(self, by: str | None) -> None:
@@ -74,6 +81,10 @@ class Attempt:
         """Who approved exactly these arguments, if somebody did: a check that changes them voids the approval."""
         same = self.arguments is self._given or canonical(self.arguments) == canonical(self._given)
         return self._approved_by if same else None
+
+
+async def _none(requester: str) -> Sequence[Grant]:
+    return ()
 
 
 Check = Callable[[Attempt], "Verdict | Awaitable[Verdict | None] | None"]

@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from counterfoil.gate.attempt import Attempt, Check
 from counterfoil.gate.checks.arguments import arguments
-from counterfoil.gate.checks.confirmation import confirmation
+from counterfoil.gate.checks.confirmation import confirmation, granted
 from counterfoil.gate.checks.limits import Rates, ceilings, clamps
 from counterfoil.gate.checks.permission import authorize, permission
 from counterfoil.types.verdict import ALLOWED, Allowed, Confirm, Refusal, Verdict
@@ -89,13 +89,21 @@ class Gate:
             if isinstance(verdict, Refusal):
                 return verdict
             if isinstance(verdict, Confirm):
-                asked = asked or verdict
+                asked = verdict if asked is None else _both(asked, verdict)
         if asked is not None and attempt.approved_by is None:
-            return Confirm(asked.reason, asked.four_eyes or self.four_eyes)
+            asked = Confirm(asked.reason, asked.four_eyes or self.four_eyes, asked.grantable)
+            if not asked.grantable or not await granted(attempt, four_eyes=asked.four_eyes):
+                return asked
         # Counted with no await between looking and taking, so that N concurrent calls at the limit are exactly N.
         if limits.rate is not None and (verdict := self._rates.take(attempt)) is not ALLOWED:
             return verdict
-        return Allowed(tuple(attempt.notes)) if attempt.notes else ALLOWED
+        return Allowed(tuple(attempt.notes)) if attempt.notes or attempt.grant is not None else ALLOWED
+
+
+def _both(first: Confirm, second: Confirm) -> Confirm:
+    """One question for two reasons: as strict as either."""
+    reason = first.reason if second.reason == first.reason else f"{first.reason}; {second.reason}"
+    return Confirm(reason, first.four_eyes or second.four_eyes, first.grantable and second.grantable)
 
 
 async def _verdict(said: Verdict | Awaitable[Verdict | None] | None, check: Check) -> Verdict:

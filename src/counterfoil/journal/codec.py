@@ -9,6 +9,7 @@ import msgspec
 
 from counterfoil.types.entry import VERSION, Entry
 from counterfoil.types.error import JournalCorrupt
+from counterfoil.types.grant import Grant
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Entry)
@@ -36,3 +37,12 @@ def decode(body: bytes, v: int) -> Entry:
         return entry
     except (msgspec.MsgspecError, KeyError) as error:
         raise JournalCorrupt(f"an entry cannot be read: {error}") from error
+
+
+def decode_grant(data: bytes, revoked_at: float | None, revoked_by: str) -> Grant:
+    """Read a standing approval, and what became of it. Raises `JournalCorrupt`."""
+    try:
+        grant = msgspec.json.decode(data, type=Grant)
+    except msgspec.MsgspecError as error:
+        raise JournalCorrupt(f"a standing approval cannot be read: {error}") from error
+    return grant if revoked_at is None else msgspec.structs.replace(grant, revoked_at=revoked_at, revoked_by=revoked_by)

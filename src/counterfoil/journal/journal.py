@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from counterfoil.types.entry import Entry, Record
+from counterfoil.types.grant import Grant
 
 Status = Literal["ready", "running", "waiting", "doubt", "failed", "done"]
 """Where a run stands, as an index that can be rebuilt from its entries.
@@ -117,6 +118,18 @@ class Journal(Protocol):
 
         One whose owner died while running, and one that has waited until it was due, are `ready`.
         """
+        ...
+
+    async def grant(self, grant: Grant) -> None:
+        """Keep a standing approval: durable when it returns."""
+        ...
+
+    async def grants(self, requester: str | None = None) -> list[Grant]:
+        """The standing approvals of one requester or of all, the latest first, those included that stand no more."""
+        ...
+
+    async def revoke(self, grant_id: str, by: str, at: float) -> None:
+        """Take a standing approval back: durable when it returns. The first revocation counts."""
         ...
 
     async def aclose(self) -> None:

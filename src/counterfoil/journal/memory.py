@@ -6,9 +6,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import msgspec
+
 from counterfoil.journal.journal import Item, RunInfo, Status
 from counterfoil.types.entry import Entry, Record
 from counterfoil.types.error import Fenced, JournalError, RunBusy, RunNotFound
+from counterfoil.types.grant import Grant
 
 
 class _Run:
@@ -76,6 +79,7 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self._runs: dict[str, _Run] = {}
+        self._grants: dict[str, Grant] = {}
 
     def _get(self, run_id: str) -> _Run:
         run = self._runs.get(run_id)
@@ -143,6 +147,20 @@ class MemoryJournal:
                     )
                 )
         return found
+
+    async def grant(self, grant: Grant) -> None:
+        """Keep a standing approval."""
+        self._grants[grant.id] = grant
+
+    async def grants(self, requester: str | None = None) -> list[Grant]:
+        """The standing approvals of one requester or of all, the latest first."""
+        return [each for each in reversed(self._grants.values()) if requester in (None, each.requester)]
+
+    async def revoke(self, grant_id: str, by: str, at: float) -> None:
+        """Take a standing approval back."""
+        found = self._grants.get(grant_id)
+        if found is not None and found.revoked_at is None:
+            self._grants[grant_id] = msgspec.structs.replace(found, revoked_at=at, revoked_by=by)
 
     async def aclose(self) -> None:
         """Nothing to let go of."""

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from counterfoil.journal.chain import faults, gaps, origin
-from counterfoil.journal.codec import decode
+from counterfoil.journal.codec import decode, decode_grant
 from counterfoil.journal.journal import Item, RunInfo, Status
 from counterfoil.journal.liveness import Presence
 from counterfoil.journal.log import Batch, ChainedLog, Rest, lost
@@ -24,6 +24,7 @@ from counterfoil.journal.sqlite_copy import adopt, take
 from counterfoil.journal.writer import Writer
 from counterfoil.types.entry import Entry, Record
 from counterfoil.types.error import JournalCorrupt, JournalError, RunBusy, RunNotFound
+from counterfoil.types.grant import Grant
 
 _FIRST = """
 CREATE TABLE session (
@@ -43,6 +44,9 @@ CREATE TABLE blob (sha256 TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
 # `wake` is the number of the last item that came for a run; the first version also counted what was sent twice.
 _SECOND = """
 ALTER TABLE session ADD COLUMN due REAL;
+CREATE TABLE granted (
+    id TEXT PRIMARY KEY, requester TEXT NOT NULL, data BLOB NOT NULL, revoked REAL, by TEXT NOT NULL DEFAULT '') STRICT;
+CREATE INDEX granted_requester ON granted(requester);
 UPDATE session SET wake = (SELECT coalesce(max(n), 0) FROM inbox WHERE inbox.session = session.id);
 """
 
@@ -303,6 +307,21 @@ class SqliteJournal:
             RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated, wake=wake)
             for id, now, who, epoch, created, updated, wake in rows
         ]
+
+    async def grant(self, grant: Grant) -> None:
+        """Keep a standing approval."""
+        row = (grant.id, grant.requester, msgspec.json.encode(grant))
+        await self._write(lambda db: db.execute("INSERT INTO granted (id, requester, data) VALUES (?, ?, ?)", row))
+
+    async def grants(self, requester: str | None = None) -> list[Grant]:
+        """The standing approvals of one requester or of all, the latest first."""
+        ask = "SELECT data, revoked, by FROM granted WHERE ?1 IS NULL OR requester = ?1 ORDER BY rowid DESC"
+        return [decode_grant(*row) for row in self._query(ask, (requester,))]
+
+    async def revoke(self, grant_id: str, by: str, at: float) -> None:
+        """Take a standing approval back."""
+        ask = "UPDATE granted SET revoked = ?, by = ? WHERE id = ? AND revoked IS NULL"
+        await self._write(lambda db: db.execute(ask, (at, by, grant_id)))
 
     async def verify(self, run_id: str | None = None) -> list[str]:
         """Check every record of one run or of all against its chain. Returns one sentence per fault; none: intact."""

@@ -319,6 +319,7 @@ class Activation:
         if (answer := call.answer) is not None and answer.approved:
             bound = digest(self.run_id, asked.id, tool.name, call.arguments, self.session)
             attempt.approve(answer.by if hmac.compare_digest(answer.digest, bound) else None)
+        attempt.grants = self.harness.journal.grants
         if tool.limits.sums:
             attempt.earlier = functools.partial(state.allowed, tool.name)
         return attempt
@@ -327,7 +328,7 @@ class Activation:
         id = attempt.call.id
         changed = attempt.arguments if attempt.changed else None
         if not isinstance(verdict, Confirm):
-            return Judged(id, verdict, arguments=None if isinstance(verdict, Refusal) else changed)
+            return Judged(id, verdict, arguments=None if isinstance(verdict, Refusal) else changed, grant=attempt.grant)
         bound = digest(self.run_id, id, attempt.tool.name, attempt.arguments, self.session)
         return Judged(id, verdict, bound, changed, attempt.at + self.harness.gate.confirmations_expire)
 

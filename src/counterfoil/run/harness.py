@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import hmac
 import secrets
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from counterfoil.gate.gate import Gate
-from counterfoil.journal.journal import Journal, Log, Status
+from counterfoil.journal.journal import Journal, Log
 from counterfoil.journal.memory import MemoryJournal
 from counterfoil.models.model import Model
 from counterfoil.run.activation import Activation
 from counterfoil.run.concurrency import closing
+from counterfoil.run.decisions import Decisions, fold
 from counterfoil.run.event import Event, Watch
-from counterfoil.run.inbox import doubt_ref, post, wake
+from counterfoil.run.inbox import post, wake
 from counterfoil.run.output import answer_tool, output_of
 from counterfoil.run.reply import admit
 from counterfoil.run.resolve import Resolve, narrowed
-from counterfoil.run.run import Confirmation, Doubt, Run, confirmations, find_confirmation
+from counterfoil.run.run import Confirmation, Run
 from counterfoil.run.state import State
 from counterfoil.run.step import standing, status
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.tool import Tool
-from counterfoil.types.entry import Entry, Loaded, Opened, Record, Said
-from counterfoil.types.error import ConfirmationError, CounterfoilError, RunBusy, RunNotFound, SettlementError
+from counterfoil.types.entry import Entry, Loaded, Opened, Said
+from counterfoil.types.error import CounterfoilError, RunBusy, RunNotFound
 from counterfoil.types.history import repair
 from counterfoil.types.message import Block, Message, Text, ToolCall, ToolResult, sound, system, user
 from counterfoil.types.request import Reply, Sampling
@@ -36,7 +35,7 @@ Wake = Callable[[str], Awaitable[None]]
 """Has somebody go on with a run soon, given its id. Safe to call too often."""
 
 
-class Harness:
+class Harness(Decisions):
     """Runs a model's tool calls for signed-in people. Made once, shared by every run; safe for concurrent use.
 
     `instructions` is the system message of new runs. `resolve` is asked at each resume for the requester's session as
@@ -170,117 +169,18 @@ class Harness:
 
     # -- what people decide
 
-    async def read(self, run_id: str) -> Run:
-        """See where a run stands, without owning it or doing anything."""
-        state = _fold(await self.journal.read(run_id))
-        return Run(run_id, state, standing(state))
-
-    async def confirmations(self, run_id: str | None = None) -> list[Confirmation]:
-        """What waits for a person, in one run or in all."""
-        ids = [run_id] if run_id else await self._resting("waiting")
-        now = time.time()
-        found = [each for id in ids for each in confirmations(id, _fold(await self.journal.read(id)))]
-        answered = {(id, item.ref) for id in ids for item in await self.journal.inbox(id) if item.kind == "answer"}
-        return [
-            each
-            for each in found
-            if (each.run_id, each.id) not in answered and (each.expires_at is None or now < each.expires_at)
-        ]
-
-    async def answer(
-        self,
-        confirmation_id: str,
-        *,
-        approve: bool,
-        by: str,
-        reason: str = "",
-        arguments: dict[str, Any] | None = None,
-        digest: str | None = None,
-    ) -> Confirmation:
-        """Approve or decline one call, once, from any process with the journal; `resume` the run to act on it.
-
-        `reason` is what the model reads of a refusal. `arguments` approves the call with these instead: they pass the
-        whole gate again. `digest`, if given, must be the confirmation's: a page sends it back to prove what was shown.
-        Raises `ConfirmationError` when there is nothing to answer, it has expired, somebody has answered, the digest
-        differs, or four eyes are needed and these are the requester's.
-        """
-        if not by:
-            raise ConfirmationError("an answer needs a name: by='...'")
-        run_id = confirmation_id.rsplit("/", 2)[0]
-        try:
-            state = _fold(await self.journal.read(run_id))
-        except RunNotFound as error:
-            raise ConfirmationError(f"nothing waits under {confirmation_id!r}: {error}") from error
-        found = find_confirmation(confirmation_id, run_id, state)
-        if digest is not None and not hmac.compare_digest(digest, found.digest):
-            raise ConfirmationError("the call has changed since it was shown: look at it again")
-        if found.four_eyes and approve and by == found.requester:
-            raise ConfirmationError(f"{by} asked for this call, so somebody else must approve it")
-        data: dict[str, Any] = {"call_id": found.call.id, "approved": approve, "digest": found.digest, "reason": reason}
-        if arguments is not None:
-            data["arguments"] = arguments
-        earlier = await post(self, run_id, "answer", confirmation_id, by, data)
-        if earlier is not None:
-            said = "approved" if earlier.data["approved"] else "declined"
-            raise ConfirmationError(f"{confirmation_id} was {said} by {earlier.by} already")
-        return found
-
-    async def doubts(self, run_id: str | None = None) -> list[Doubt]:
-        """The calls of which nobody knows whether they took effect, in one run or in all."""
-        ids = [run_id] if run_id else await self._resting("doubt")
-        return [each for id in ids for each in (await self.read(id)).doubts]
-
-    async def settle(
-        self,
-        run_id: str,
-        call_id: str,
-        how: Literal["happened", "retry", "abandon"],
-        *,
-        by: str,
-        result: str | None = None,
-    ) -> None:
-        """Say what became of a call in doubt; `resume` the run to go on.
-
-        `happened`: it took effect, and `result` is what the model reads; `retry`: it certainly did not, run it again
-        with the same key; `abandon`: nobody knows and nobody will. Raises `SettlementError`.
-        """
-        if how not in ("happened", "retry", "abandon") or not by:
-            raise SettlementError("settle a call as happened, retry or abandon, with a name: by='...'")
-        run = await self.read(run_id)
-        doubt = next((each for each in run.doubts if each.call.id == call_id), None)
-        if doubt is None:
-            raise SettlementError(f"call {call_id} of run {run_id} is not in doubt")
-        if how == "retry" and call_id in run.results:
-            raise SettlementError(
-                f"run {run_id} was stopped and has gone on without call {call_id}: settle it as happened or abandon"
-            )
-        tool = self.catalogue.get(doubt.call.name)
-        until = doubt.started_at + ((tool.limits.timeout or 0) if tool else 0)
-        if how == "retry" and time.time() < until:
-            raise SettlementError(f"call {call_id} may still be running: wait {until - time.time():.0f} seconds")
-        ref = doubt_ref(call_id, doubt.started_at)
-        data = {"call_id": call_id, "how": how, "result": result}
-        earlier = await post(self, run_id, "settle", ref, by, data)
-        if earlier is not None:
-            raise SettlementError(f"{earlier.by} has settled call {call_id} as {earlier.data['how']} already")
-
     async def cancel(self, run_id: str, *, by: str = "the application", reason: str = "") -> Run:
         """Stop a run: at once when it rests, before its next step when a process works on it.
 
         Open calls get refusals; a run that is done stays what it is.
         """
         # Meant for the prompt that is being worked on, not for those to come.
-        prompts = _fold(await self.journal.read(run_id)).prompts
+        prompts = fold(await self.journal.read(run_id)).prompts
         await post(self, run_id, "cancel", str(max(1, prompts)), by, {"reason": reason})
         try:
             return await self.resume(run_id)
         except RunBusy:
             return await self.read(run_id)
-
-    async def _resting(self, status: Status) -> list[str]:
-        """The runs that rest like that, those included that somebody has answered in part."""
-        both: tuple[Status, Status] = (status, "ready")
-        return [info.id for each in both for info in await self.journal.runs(status=each, limit=10_000)]
 
     # -- beginnings
 
@@ -335,7 +235,7 @@ class Harness:
             journal_log, records = await self.journal.claim(run_id)
         except RunNotFound:
             return None
-        state = _fold(records)
+        state = fold(records)
         if state.session is not None and state.session.requester != session.requester:
             await journal_log.release(status(state, standing(state)))
             raise CounterfoilError(f"run {run_id} belongs to another requester")
@@ -346,7 +246,7 @@ class Harness:
     ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
         described, decode = output_of(output, self.catalogue) if output is not None else (None, None)
         journal_log, records = await self.journal.claim(run_id)
-        state = _fold(records)
+        state = fold(records)
         try:
             name = self.model.name if self.model is not None else ""
             opened = Opened(
@@ -378,10 +278,6 @@ def _ended(activation: Activation, decode: Callable[[dict[str, Any]], Any] | Non
     if answer is not None and decode is not None:
         answer = decode(answer)
     return Run(activation.run_id, activation.state, activation.outcome, answer)
-
-
-def _fold(records: Iterable[Record]) -> State:
-    return State(record.entry for record in records)
 
 
 def _reopens(state: State, opened: Entry) -> bool:

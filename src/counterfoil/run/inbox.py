@@ -14,28 +14,29 @@ from counterfoil.journal.journal import Item
 from counterfoil.run.state import Call, State
 from counterfoil.run.step import Done, next_step
 from counterfoil.types.entry import Answered, Ended, Entry, Settled
+from counterfoil.types.grant import Grant
 from counterfoil.types.message import Text, ToolResult
 from counterfoil.types.outcome import Outcome
 
 if TYPE_CHECKING:
-    from counterfoil.run.harness import Harness
+    from counterfoil.run.decisions import Decisions
 
 log = logging.getLogger("counterfoil.run")
 
 
-async def post(harness: Harness, run_id: str, kind: str, ref: str, by: str, data: Mapping[str, Any]) -> Item | None:
+async def post(to: Decisions, run_id: str, kind: str, ref: str, by: str, data: Mapping[str, Any]) -> Item | None:
     """Leave something for a run, and have somebody go on with it; or the item that stands there already."""
-    earlier = await harness.journal.post(run_id, kind, ref, by, data)
+    earlier = await to.journal.post(run_id, kind, ref, by, data)
     if earlier is None:
-        await wake(harness, run_id)
+        await wake(to, run_id)
     return earlier
 
 
-async def wake(harness: Harness, run_id: str) -> None:
+async def wake(to: Decisions, run_id: str) -> None:
     """Have somebody go on with a run. That it is ready is journalled, so what fails here is made up for later."""
-    if harness.wake is not None:
+    if to.wake is not None:
         try:
-            await harness.wake(run_id)
+            await to.wake(run_id)
         except Exception:  # whatever the queue raised, what was to be done here has been done
             log.exception("run %s could not be put on the queue: it is ready, and will be found", run_id)
 
@@ -94,8 +95,9 @@ def _answer(item: Item, call: Call, state: State, run_id: str) -> Iterator[Entry
     if edited is not None and state.session is not None:
         # Who edits has read and approved what he wrote: the approval is bound to that.
         bound = digest(run_id, call.call.id, call.call.name, edited, state.session)
+    grant = None if data.get("grant") is None else msgspec.convert(data["grant"], Grant)
     yield Answered(
-        call.call.id, bool(data["approved"]), item.by, bound, str(data.get("reason", "")), edited, False, item.at
+        call.call.id, bool(data["approved"]), item.by, bound, str(data.get("reason", "")), edited, False, item.at, grant
     )
 
 

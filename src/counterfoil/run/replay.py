@@ -110,6 +110,13 @@ class _Replaying:
         self._stops = _before_stops(entries, outside)
         self._seen: Counter[tuple[str, str]] = Counter()
         self.outcomes = _outcomes(entries)
+        own = {each.grant.id for each in entries if isinstance(each, Answered) and each.grant is not None}
+        # Those that were given in this run come when they came then.
+        self._granted = {
+            each.grant.id: each.grant
+            for each in entries
+            if isinstance(each, Judged) and each.grant is not None and each.grant.id not in own
+        }.values()
         self.model = _Paced(entries, self)
         stand_ins = Catalogue(self._stand_in(tool) for tool in catalogue)
         self.harness = Harness(self.model, stand_ins, gate=gate, journal=self.journal)
@@ -120,6 +127,8 @@ class _Replaying:
         """Alternate between what came from outside and what the harness makes of it."""
         first = self.inputs[0]
         assert isinstance(first, Opened), "a run begins with Opened"
+        for grant in self._granted:
+            await self.journal.grant(grant)
         log = await self.journal.create(self.run_id, first.session.requester, self._outside())
         await log.release("ready")
         while True:
@@ -169,6 +178,8 @@ class _Replaying:
             if (misfit := _misfit(state, entry)) is not None:
                 self.notes.append(misfit)
                 continue
+            if isinstance(entry, Answered) and entry.grant is not None:
+                await self.journal.grant(entry.grant)
             await log.commit([entry])
             state.apply(entry)
             self.entries.append(entry)

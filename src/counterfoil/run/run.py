@@ -27,6 +27,8 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: float | None
     requester: str
     four_eyes: bool = False
+    grantable: bool = False
+    """Whether it may be approved for calls to come as well."""
 
 
 class Doubt(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +106,7 @@ def _confirmation(run_id: str, call: Call, state: State) -> Confirmation:
         expires_at=call.expires_at,
         requester=state.session.requester if state.session else "",
         four_eyes=call.verdict.four_eyes,
+        grantable=call.verdict.grantable,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from counterfoil.types.grant import Grant
 from counterfoil.types.message import Message, ToolResult
 from counterfoil.types.outcome import Outcome
 from counterfoil.types.request import Output, Usage
@@ -65,6 +66,8 @@ class Judged(_Entry, frozen=True, tag="judged"):
     arguments: dict[str, Any] | None = None
     expires_at: float | None = None
     """Unix seconds after which a confirmation is void."""
+    grant: Grant | None = None
+    """The standing approval that stood for a person's answer, whole: so that the run says why it was allowed."""
 
 
 class Answered(_Entry, frozen=True, tag="answered"):
@@ -79,6 +82,8 @@ class Answered(_Entry, frozen=True, tag="answered"):
     """Edited arguments; `digest` is then theirs."""
     expired: bool = False
     at: float = 0.0
+    grant: Grant | None = None
+    """What was approved for calls to come."""
 
 
 class Started(_Entry, frozen=True, tag="started"):

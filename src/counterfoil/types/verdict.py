@@ -19,6 +19,8 @@ class Confirm(msgspec.Struct, frozen=True, tag="confirm", omit_defaults=True, gc
     reason: str
     four_eyes: bool = False
     """Whether the approver must be someone other than the requester."""
+    grantable: bool = False
+    """Whether a person may say "always" to it; otherwise each call is asked about."""
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="refusal", omit_defaults=True, gc=False):

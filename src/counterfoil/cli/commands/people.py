@@ -12,8 +12,11 @@ import msgspec
 from counterfoil.cli.journals import SHORT, answering, find_confirmation, find_run, opened
 from counterfoil.cli.options import Commands, command, journal_path, me, object_of
 from counterfoil.cli.output import Output
-from counterfoil.cli.words import BAD, DIM, GOOD, WAITS, call_parts, card, doubt_parts
+from counterfoil.cli.problem import Problem
+from counterfoil.cli.words import BAD, DIM, GOOD, WAITS, call_parts, card, doubt_parts, when
 from counterfoil.run.harness import Harness
+from counterfoil.tools.arguments import show
+from counterfoil.types.grant import Always
 
 CONFIRMATIONS_EXAMPLES = """
 counterfoil confirmations
@@ -23,6 +26,15 @@ APPROVE_EXAMPLES = """
 counterfoil approve 3f9c1a --by bob                              # the beginning of the id, if it is the only one
 counterfoil approve 3f9c1a/1.1/8d22c0 --by bob --digest 8d22...  # only if the call is still what was shown
 counterfoil approve 3f9c1a --by bob --arguments '{"order_id": "ORD-2"}'
+counterfoil approve 3f9c1a --by bob --always                     # and the same call again, for 30 days
+counterfoil approve 3f9c1a --by bob --always --where '{"amount": {"maximum": 50}}' --days 7
+"""
+GRANTS_EXAMPLES = """
+counterfoil grants
+counterfoil grants --requester ada --json
+"""
+REVOKE_EXAMPLES = """
+counterfoil revoke 8d22c01f --by bob
 """
 DENY_EXAMPLES = """
 counterfoil deny 3f9c1a --by bob --reason "it has been shipped"
@@ -48,10 +60,20 @@ def add(commands: Commands) -> None:
     _answer_arguments(parser)
     parser.add_argument("--digest", help="the digest on the card: refuses if the call has changed since")
     parser.add_argument("--arguments", metavar="JSON", help="approve it with these arguments instead; judged again")
+    parser.add_argument("--always", action="store_true", help="approve such calls to come as well, of this requester")
+    parser.add_argument("--where", metavar="JSON", help="with --always: a JSON Schema by argument, the rest as it is")
+    parser.add_argument("--days", type=float, default=30.0, metavar="N", help="with --always: for how long (30)")
     _set(parser, _approve)
     parser = command(commands, "deny", "decline one waiting call", DENY_EXAMPLES)
     _answer_arguments(parser)
     _set(parser, _deny)
+    parser = command(commands, "grants", "list what was approved for calls to come", GRANTS_EXAMPLES)
+    parser.add_argument("--requester", metavar="NAME", help="only what covers this requester's calls")
+    _set(parser, _grants)
+    parser = command(commands, "revoke", "take such an approval back, from the next call on", REVOKE_EXAMPLES)
+    parser.add_argument("grant", metavar="ID", help="the approval's id, or the beginning of it")
+    parser.add_argument("--by", metavar="NAME", help="who takes it back (default: you)")
+    _set(parser, _revoke)
     parser = command(commands, "doubts", "list the calls that may or may not have taken effect", DOUBTS_EXAMPLES)
     _set(parser, _doubts)
     parser = command(commands, "settle", "say what became of a call in doubt", SETTLE_EXAMPLES)
@@ -99,7 +121,13 @@ async def _confirmations(options: argparse.Namespace, out: Output, harness: Harn
 
 async def _approve(options: argparse.Namespace, out: Output, harness: Harness) -> int:
     given = object_of(options.arguments, "--arguments") if options.arguments is not None else None
-    return await _answer(options, out, harness, approve=True, arguments=given, digest=options.digest)
+    if options.where is not None and not options.always:
+        raise Problem("--where says how far --always reaches: give both")
+    always = None
+    if options.always:
+        where = object_of(options.where, "--where") if options.where is not None else {}
+        always = Always(arguments=where, seconds=options.days * 86400)
+    return await _answer(options, out, harness, approve=True, arguments=given, digest=options.digest, always=always)
 
 
 async def _deny(options: argparse.Namespace, out: Output, harness: Harness) -> int:
@@ -115,7 +143,31 @@ async def _answer(options: argparse.Namespace, out: Output, harness: Harness, *,
     out.say((said, GOOD if approve else BAD), f" by {by}: ", *call_parts(found.call), f"  for {found.requester}")
     if more.get("arguments") is not None:
         out.say("with other arguments: they are judged again when the run goes on", indent=2)
+    if more.get("always") is not None:
+        out.say("and for calls to come: see `counterfoil grants`", indent=2)
     out.say((f"run {found.run_id[:SHORT]} goes on when it is resumed", DIM))
+    return 0
+
+
+async def _grants(options: argparse.Namespace, out: Output, harness: Harness) -> int:
+    found = await harness.grants(options.requester)
+    for each in found:
+        out.data(msgspec.to_builtins(each))
+        until = when(each.expires_at)
+        out.say((each.id[:SHORT], "bold"), f" {each.tool} for {each.requester}, until {until}, by {each.by}")
+        for name, schema in each.arguments["properties"].items():
+            out.say(f"{name}: {show(schema['const']) if set(schema) == {'const'} else show(schema)}", indent=2)
+    out.say(f"{len(found)} standing" + (": counterfoil revoke ID" if found else ""))
+    return 0
+
+
+async def _revoke(options: argparse.Namespace, out: Output, harness: Harness) -> int:
+    found = [each for each in await harness.grants() if each.id.startswith(options.grant)]
+    if len(found) != 1:
+        raise Problem(f"{len(found) or 'no'} standing approvals begin with {options.grant!r}: see `counterfoil grants`")
+    grant = await harness.revoke(found[0].id, by=options.by or me())
+    out.data({"grant": grant.id, "revoked": True})
+    out.say(f"calls of {grant.tool} for {grant.requester} are asked about again")
     return 0
 
 

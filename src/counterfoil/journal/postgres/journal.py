@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 
 from counterfoil.journal.chain import faults, gaps, origin
-from counterfoil.journal.codec import decode
+from counterfoil.journal.codec import decode, decode_grant
 from counterfoil.journal.group import Job
 from counterfoil.journal.journal import Item, RunInfo, Status
 from counterfoil.journal.log import ChainedLog, Rest
 from counterfoil.journal.portable import Transcript
+from counterfoil.journal.postgres import statements
 from counterfoil.journal.postgres.copy import adopt, take
 from counterfoil.journal.postgres.schema import ensure
 from counterfoil.journal.postgres.server import Connection, Server
@@ -35,6 +36,7 @@ from counterfoil.journal.postgres.statements import (
 from counterfoil.journal.postgres.worker import Reader, Writer
 from counterfoil.types.entry import Entry, Record
 from counterfoil.types.error import JournalCorrupt, JournalError, RunBusy, RunNotFound
+from counterfoil.types.grant import Grant
 
 _ITEMS = """
 SELECT i.session, i.n, i.at, i.by, i.kind, i.ref, i.data FROM unnest(%b::text[], %b::int8[]) AS u(session, after)
@@ -170,6 +172,22 @@ class PostgresJournal:
                     RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated, wake=wake)
                 )
         return found
+
+    async def grant(self, grant: Grant) -> None:
+        """Keep a standing approval."""
+        await self.writer.ask(Job(statements.grant, grant, durable=True))
+
+    async def grants(self, requester: str | None = None) -> list[Grant]:
+        """The standing approvals of one requester or of all, the latest first."""
+        ask = (
+            "SELECT data, revoked, by FROM counterfoil.granted WHERE %s::text IS NULL OR requester = %s ORDER BY n DESC"
+        )
+        rows = await self.reader.read(lambda db: db.execute(ask, (requester, requester), binary=True).fetchall())
+        return [decode_grant(*row) for row in rows]
+
+    async def revoke(self, grant_id: str, by: str, at: float) -> None:
+        """Take a standing approval back."""
+        await self.writer.ask(Job(statements.revoke, (at, by, grant_id), durable=True))
 
     async def verify(self, run_id: str | None = None) -> list[str]:
         """Check every record of one run or of all against its chain. Returns one sentence per fault; none: intact."""

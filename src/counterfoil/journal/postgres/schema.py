@@ -37,6 +37,10 @@ ALTER TABLE counterfoil.session ADD COLUMN due double precision;
 CREATE INDEX session_due ON counterfoil.session (due) WHERE status = 'waiting' AND due IS NOT NULL;
 UPDATE counterfoil.session s
     SET wake = (SELECT coalesce(max(n), 0) FROM counterfoil.inbox i WHERE i.session = s.id) WHERE wake > 0;
+CREATE TABLE counterfoil.granted (
+    id text PRIMARY KEY, n bigint GENERATED ALWAYS AS IDENTITY, requester text NOT NULL, data bytea NOT NULL,
+    revoked double precision, by text NOT NULL DEFAULT '');
+CREATE INDEX granted_requester ON counterfoil.granted (requester);
 CREATE TABLE counterfoil.owner (lock bigint PRIMARY KEY, seen timestamptz NOT NULL) WITH (fillfactor = 50);
 """
 

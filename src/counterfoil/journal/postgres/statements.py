@@ -10,9 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from counterfoil.journal.log import Batch, ChainedLog, Rest, lost
 from counterfoil.journal.postgres.server import Connection
 from counterfoil.types.error import JournalError, RunBusy, RunNotFound
+from counterfoil.types.grant import Grant
 
 Collect = Callable[[], list[Any]]
 _NO_END = 2**62
@@ -271,3 +274,18 @@ def post(to: Sending, posts: Sequence[Post]) -> Collect:
         return outcomes
 
     return collect
+
+
+def grant(to: Sending, grants: Sequence[Grant]) -> Collect:
+    """Keep standing approvals."""
+    for each in grants:
+        row = (each.id, each.requester, msgspec.json.encode(each))
+        to.db.execute("INSERT INTO counterfoil.granted (id, requester, data) VALUES (%b, %b, %b)", row, prepare=True)
+    return lambda: [None] * len(grants)
+
+
+def revoke(to: Sending, revocations: Sequence[tuple[float, str, str]]) -> Collect:
+    """Take standing approvals back."""
+    for each in revocations:
+        to.db.execute("UPDATE counterfoil.granted SET revoked = %b, by = %b WHERE id = %b AND revoked IS NULL", each)
+    return lambda: [None] * len(revocations)
