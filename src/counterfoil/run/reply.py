@@ -36,6 +36,8 @@ def admit(reply: Reply, turn: int, model: str | None = None) -> tuple[Message, t
                 f"call {turn}.{number} came with the {'repeated' if provider_id else 'blank'} id {provider_id!r}"
             )
         seen.add(provider_id)
+        if block.ext and (mended := block.ext.get("text", {}).get("$recovered")):
+            notes.extend(f"call {turn}.{number}: {note}" for note in mended)
         error = block.parse_error
         arguments = block.arguments
         if error is None and (arguments is None or block.raw is None):

@@ -1,138 +1,155 @@
-"""Read decoded text piece by piece: prose, or calls in any of a family's marker styles."""
+"""Read a reply as it arrives: prose, reasoning, and the calls of one family."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import Literal
+import re
+from collections.abc import Sequence
 
-import msgspec
+from counterfoil.text.blocks import Blocks
+from counterfoil.text.cast import Schemas
+from counterfoil.text.family import Family
+from counterfoil.text.grammars.grammar import Here, tokens
+from counterfoil.text.source import Source, Wait, markers
+from counterfoil.types.request import ToolSpec
+from counterfoil.types.stream import ReplyStart, ReplyStop, StreamEvent
 
-from counterfoil.text.family import TAIL, Family
-
-
-class Read(msgspec.Struct, frozen=True):
-    """One thing read: some `prose`; the name of a `call` that begins; some `arguments` of it; its `end`."""
-
-    kind: Literal["prose", "call", "arguments", "end"]
-    text: str = ""
-
-
-_OPENING = '{"name": '
-_MIDDLE = ', "arguments": '
+_FENCES = ("```", "~~~")
+_MORE = {fence: re.compile(re.escape(fence[0]) + "*") for fence in _FENCES}
 
 
-class CallReader:
-    """Splits a growing text. `feed` gives what is certain so far, so pieces may be cut anywhere.
+class Reader:
+    """Reads one reply. `feed` it text, cut anywhere; `close` it once. The fold of all events is the reply.
 
-    It expects the spacing that `grammar.catalogue_grammar` enforces. `open` says whether a call is unfinished.
+    `tools` say what the values of a call are; `thinking` says that the prompt has already begun the reasoning.
     """
 
-    def __init__(self, family: Family) -> None:
-        self._heads = sorted({opening + _OPENING for opening, _ in family.markers}, key=len, reverse=True)
-        self._gaps = {closing + family.separator for _, closing in family.markers} | {""}
-        self._buffer = ""
-        self._mode: Literal["start", "prose", "name", "arguments", "after"] = "start"
-        self._scan = _Scan()
+    def __init__(self, family: Family, tools: Sequence[ToolSpec] | Schemas = (), thinking: bool = False) -> None:
+        self._family = family
+        self._src = Source()
+        self._out = Blocks(family.gap)
+        schemas = tools if isinstance(tools, Schemas) else Schemas(tools)
+        self._here = Here(self._src, self._out, schemas, family.stop, markers(*family_marks(family)))
+        self._kinds = _kinds(family)
+        self._lines = {mark for mark, line in family.calls.openers().items() if line}
+        self._wrong = {wrong: right for wrong, right in family.calls.misspelt().items() if wrong not in self._kinds}
+        self._started = False
+        self._reading = self._read(thinking)
 
-    @property
-    def open(self) -> bool:
-        """Whether the text so far ends inside a call."""
-        return self._mode in ("name", "arguments")
+    def feed(self, piece: str) -> list[StreamEvent]:
+        """Take more text; returns what is certain by now."""
+        self._src.feed(piece)
+        return self._go_on()
 
-    def feed(self, piece: str) -> Iterator[Read]:
-        """Take more text."""
-        self._buffer += piece
-        while True:
-            step = {
-                "start": self._start,
-                "prose": self._prose,
-                "name": self._name,
-                "arguments": self._arguments,
-                "after": self._after,
-            }[self._mode]
-            found = step()
-            if found is None:
+    def close(self) -> list[StreamEvent]:
+        """No more text comes: what was held back is said, and a call that was cut off is one that cannot be run."""
+        self._src.ended = True
+        events = self._go_on()
+        events.append(ReplyStop("tool_calls" if self._out.calls else "end"))
+        return events
+
+    def _go_on(self) -> list[StreamEvent]:
+        next(self._reading, None)
+        events = self._out.take()
+        if not self._started:
+            self._started = True
+            events.insert(0, ReplyStart())
+        return events
+
+    def _read(self, thinking: bool) -> Wait[None]:
+        src, out, calls = self._src, self._out, self._family.calls
+        if thinking:
+            yield from self._reason(inside=True)
+        yield from calls.start(self._here)
+        marks = markers(*self._kinds, *self._wrong)
+        while (mark := (yield from src.until(marks, out.text))) is not None:
+            kind = self._kinds.get(mark, "wrong")
+            quoted = out.last == "`" and not calls.reads_all
+            if kind == "fence":
+                yield from self._fence(mark)
+            elif kind == "stop":
+                yield from self._stop(mark)
+            elif quoted or (mark in self._lines and not out.line_blank):
+                out.text(mark)
+            elif kind == "reasoning":
+                yield from self._reason()
+            elif kind == "answer":
+                out.apart()
+            elif kind == "answered":
+                out.end_said()
+            else:
+                opener = self._wrong.get(mark, mark) if kind == "wrong" else mark
+                back = yield from calls.read(self._here, mark, mark == opener)
+                out.settle()
+                out.text(back)
+        out.end_said()
+
+    def _reason(self, inside: bool = False) -> Wait[None]:
+        """Read reasoning, behind its opener: nothing in it is a call."""
+        src, out, marks = self._src, self._out, self._family.reasoning
+        out.end_said()
+        before = marks.open[len(marks.open.rstrip()) :]
+        yield from src.next_of(markers(before))
+        closing = marks.close.strip()
+        found = yield from src.until(markers(closing), out.reasoning)
+        out.end_said(marks.close[: len(marks.close) - len(marks.close.lstrip())])
+        out.line_blank, out.last = True, ""
+        if found is not None:
+            yield from src.next_of(markers(*(marks.after[:count] for count in range(1, len(marks.after) + 1))))
+
+    def _fence(self, mark: str) -> Wait[None]:
+        """Read a block of code, behind the beginning of its fence: nothing in it is a call."""
+        src, out = self._src, self._out
+        opens = out.line_blank
+        out.text(mark)
+        more: list[str] = []
+        yield from src.skip(_MORE[mark], more.append)
+        length = len(mark) + sum(map(len, more))
+        out.text("".join(more))
+        if not opens:
+            return
+        # A fence has no backtick behind it in its line; with one, it was a span of code.
+        found = yield from src.until(markers("\n", mark[0]), out.text)
+        out.text(found or "")
+        while found == "\n":
+            end = yield from src.until(markers(mark), out.text)
+            closes = out.line_blank
+            out.text(end or "")
+            more.clear()
+            yield from src.skip(_MORE[mark], more.append)
+            out.text("".join(more))
+            if end is None or (closes and len(mark) + sum(map(len, more)) >= length):
                 return
-            if found.text or found.kind == "end":
-                yield found
 
-    def finish(self) -> Iterator[Read]:
-        """Say that no more text comes: what was held back as a possible beginning of a call is prose after all."""
-        if self._mode == "start" and self._buffer:
-            yield Read("prose", self._buffer)
-        self._buffer = ""
-
-    def _start(self) -> Read | None:
-        for opening in self._heads:
-            if self._buffer.startswith(opening):
-                self._buffer = self._buffer[len(opening) :]
-                self._mode = "name"
-                return Read("prose")
-        if any(opening.startswith(self._buffer) for opening in self._heads):
-            return None
-        self._mode = "prose"
-        return Read("prose")
-
-    def _prose(self) -> Read | None:
-        if not self._buffer:
-            return None
-        text, self._buffer = self._buffer, ""
-        return Read("prose", text)
-
-    def _name(self) -> Read | None:
-        at = self._buffer.find(_MIDDLE)
-        if at < 0:
-            return None
-        name, self._buffer = json.loads(self._buffer[:at]), self._buffer[at + len(_MIDDLE) :]
-        self._mode, self._scan = "arguments", _Scan()
-        return Read("call", name)
-
-    def _arguments(self) -> Read | None:
-        if not self._buffer:
-            return None
-        if self._scan.done:
-            # The object is complete; its call ends with the tail.
-            if not self._buffer.startswith(TAIL):
-                return None
-            self._buffer, self._mode = self._buffer[len(TAIL) :], "after"
-            return Read("end")
-        length = self._scan.through(self._buffer)
-        text, self._buffer = self._buffer[:length], self._buffer[length:]
-        return Read("arguments", text)
-
-    def _after(self) -> Read | None:
-        for gap in sorted(self._gaps, key=len, reverse=True):
-            for opening in self._heads:
-                if self._buffer.startswith(gap + opening):
-                    self._buffer, self._mode = self._buffer[len(gap + opening) :], "name"
-                    return Read("prose")
-        return None
+    def _stop(self, mark: str) -> Wait[None]:
+        """Read a stop string: the end of a reply, or, when more follows, a part of its text."""
+        held = [mark]
+        while True:
+            yield from self._src.blank(held.append)
+            if (yield from self._src.peek()) == "":
+                return
+            found = yield from self._src.next_of(markers(*self._family.stop))
+            if found is None:
+                break
+            held.append(found)
+        self._out.text("".join(held))
 
 
-class _Scan:
-    """Finds where one JSON value ends."""
+def family_marks(family: Family) -> tuple[str, ...]:
+    """Every marker of a family: what its readers look for, and a string may not contain as it is."""
+    marks = family.reasoning, family.answer
+    own = [part for each in marks for literal in (each.open, each.close) for part in tokens(literal)]
+    found = (*family.calls.marks(), *own, *family.stop)
+    return tuple(dict.fromkeys(mark for mark in found if len(mark) > 1 and not mark.isalnum()))
 
-    def __init__(self) -> None:
-        self.done = False
-        self._depth = 0
-        self._string = self._escaped = False
 
-    def through(self, text: str) -> int:
-        """Take characters until the value is complete; say how many were taken."""
-        for index, character in enumerate(text):
-            if self._escaped:
-                self._escaped = False
-            elif self._string:
-                self._escaped = character == "\\"
-                self._string = character != '"'
-            elif character == '"':
-                self._string = True
-            elif character in "{[":
-                self._depth += 1
-            elif character in "}]":
-                self._depth -= 1
-                if self._depth == 0:
-                    self.done = True
-                    return index + 1
-        return len(text)
+def _kinds(family: Family) -> dict[str, str]:
+    """What each marker in prose begins."""
+    kinds: dict[str, str] = dict.fromkeys(_FENCES, "fence")
+    kinds |= dict.fromkeys(family.stop, "stop")
+    if not family.calls.reads_all:
+        kinds[family.reasoning.open.strip()] = "reasoning"
+        kinds |= dict.fromkeys((family.answer.open, family.answer.open.strip()), "answer")
+        kinds |= dict.fromkeys((family.answer.close, family.answer.close.strip()), "answered")
+    kinds |= dict.fromkeys(family.calls.openers(), "call")
+    kinds.pop("", None)
+    return kinds

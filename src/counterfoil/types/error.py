@@ -4,12 +4,15 @@
   - CatalogueError        a tool cannot be described, or two share a name
   - MissingExtra          an optional part is not installed; says the line that installs it
   - WireError             a body does not follow its wire format
+  - TextError             there is no text family of that name
+    + Unwritable          a text family has no way to write something
   - ModelError            the model cannot answer (the run ends as `failed` and says why)
     + ContextOverflow     the conversation is longer than the model's context
   - JournalError          the journal cannot be read or written
     + JournalCorrupt      what it holds does not check out
     + RunNotFound         it has no run of that id
     + RunBusy             another live process owns the run
+    + RunErased           its payloads were erased; that it ran is all that is left
     + Fenced              another process has taken the run over; this one may not write any more
   - ConfirmationError     an answer that does not fit: unknown, expired, answered, or by the wrong person
   - SettlementError       a doubt that cannot be settled that way
@@ -43,6 +46,14 @@ class WireError(CounterfoilError):
     """A body does not follow its wire format."""
 
 
+class TextError(CounterfoilError, ValueError):
+    """There is no text family of that name."""
+
+
+class Unwritable(TextError):
+    """Something that a text family has no way to write so that it reads back. Says what, and what to do."""
+
+
 class ModelError(CounterfoilError):
     """The model cannot answer. The message says what happened and what to do."""
 
@@ -65,6 +76,10 @@ class RunNotFound(JournalError):
 
 class RunBusy(JournalError):
     """Another live process owns the run."""
+
+
+class RunErased(JournalError):
+    """A run's payloads were erased: there is nothing to read, and it cannot go on."""
 
 
 class Fenced(JournalError):

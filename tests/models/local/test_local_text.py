@@ -12,9 +12,9 @@ from local_desk import DESK, LOOKUP
 
 from counterfoil.models.local.chat import Chat, Turn
 from counterfoil.models.local.gguf import Metadata
-from counterfoil.text.family import BARE, FAMILIES, HERMES, Family, detect
-from counterfoil.text.grammar import bound, catalogue_grammar
-from counterfoil.text.reader import CallReader, Read
+from counterfoil.text.embedded.family import BARE, FAMILIES, HERMES, Family, detect
+from counterfoil.text.embedded.grammar import bound, catalogue_grammar
+from counterfoil.text.embedded.reader import CallReader, Read
 from counterfoil.types.error import ModelError
 from counterfoil.types.message import Message, Text, ToolCall, ToolResult, system, user
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from counterfoil.text.reader import Read
+from counterfoil.text.embedded.reader import Read
 from counterfoil.types.json import canonical, read_object
 from counterfoil.types.message import Text, ToolCall
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, StreamEvent

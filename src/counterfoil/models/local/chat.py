@@ -9,7 +9,7 @@ import msgspec
 
 from counterfoil.models.local.extra import need
 from counterfoil.models.local.gguf import Metadata
-from counterfoil.text.family import Family
+from counterfoil.text.embedded.family import Family
 from counterfoil.types.error import ModelError
 from counterfoil.types.message import Message, Text, ToolCall
 from counterfoil.types.request import ToolSpec

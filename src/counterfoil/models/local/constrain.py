@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from counterfoil.models.local.engine import Engine
-from counterfoil.text.grammar import answer_grammar
+from counterfoil.text.embedded.grammar import answer_grammar
 from counterfoil.types.request import ToolSpec
 
 _LENIENT = {"x-guidance": {"lenient": True, "coerce_one_of": True}}

@@ -18,9 +18,9 @@ from counterfoil.models.local.decoding import Decoding
 from counterfoil.models.local.engine import Decoded, Engine
 from counterfoil.models.local.policy import Plan, Policy, Step, choose, plan, repair
 from counterfoil.models.model import BaseModel
-from counterfoil.text.family import HERMES, Family
-from counterfoil.text.grammar import answer_grammar, catalogue_grammar
-from counterfoil.text.reader import CallReader
+from counterfoil.text.embedded.family import HERMES, Family
+from counterfoil.text.embedded.grammar import answer_grammar, catalogue_grammar
+from counterfoil.text.embedded.reader import CallReader
 from counterfoil.types.error import ModelError
 from counterfoil.types.request import Request, Sampling, Stop, Usage
 from counterfoil.types.stream import ReplyStart, ReplyStop, StreamEvent

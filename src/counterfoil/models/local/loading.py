@@ -11,7 +11,7 @@ from counterfoil.models.local.llama_model import LlamaModel
 from counterfoil.models.local.needle import NeedleModel
 from counterfoil.models.local.policy import PLAIN, SMALL, Policy
 from counterfoil.models.local.weights import WEIGHTS, Progress, find
-from counterfoil.text.family import detect
+from counterfoil.text.embedded.family import detect
 from counterfoil.types.error import ModelError
 
 DEFAULT = "smollm2"

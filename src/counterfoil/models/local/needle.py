@@ -22,7 +22,7 @@ from counterfoil.models.local.needle_engine import NeedleEngine, write_prompt
 from counterfoil.models.local.policy import SMALL, choose, plan
 from counterfoil.models.local.weights import Progress
 from counterfoil.models.model import BaseModel
-from counterfoil.text.reader import Read
+from counterfoil.text.embedded.reader import Read
 from counterfoil.types.error import ModelError
 from counterfoil.types.request import Request, Stop, ToolSpec, Usage
 from counterfoil.types.stream import ReplyStart, ReplyStop, StreamEvent

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from counterfoil.text.family import TAIL, Family, head
+from counterfoil.text.embedded.family import TAIL, Family, head
 from counterfoil.types.request import ToolSpec
 
 MAX_STRING = 300
