@@ -57,6 +57,8 @@ def measure(results: Results, *, count: bool, quick: bool) -> None:
     if results.peer is OURS:
         results.add("journal", workshop.journal)
         results.add("streaming", workshop.streaming)
+        for kind in ("sqlite", "postgres", "pgqueuer"):
+            results.add(f"waiting_{kind}", workshop.waiting(kind))
         if count:
             results.add("instructions_long", workshop.instructions(5_000))
 

@@ -118,7 +118,17 @@ def ours(ours: Results, bare: Results) -> str:
             what = f"streamed arguments, {int(size):,} bytes by 4"
             target = "<= 1.5 ms" if size == "35000" else "linear"
             add(what, f"{fold * 1e3:.2f} ms CPU to fold, {harness * 1e3:.2f} through Harness.stream", target)
+    for kind, what in _WAITING:
+        if found := ours[f"waiting_{kind}"]:
+            waiting = f"{found['count']:,} sessions waiting, {what}"
+            add(f"{waiting}: RSS of a worker", f"{found['rss_more'] / 1e6:+.1f} MB", "<= 10 MB more")
+            add("the same: CPU, idle", f"{found['cpu']:.1%} of a core, {found['threads']} threads", "<= 2%")
+            late = f"{found['wake_p50'] * 1e3:.0f} ms, p95 {found['wake_p95'] * 1e3:.0f} ms"
+            add("the same: from an answer to its being gone on with", late, "p95 <= 250 ms")
     return _markdown(["counterfoil", "", "target"], rows)
+
+
+_WAITING = [("sqlite", "SQLite"), ("postgres", "Postgres"), ("pgqueuer", "Postgres and PgQueuer")]
 
 
 _JOURNAL = [

@@ -157,6 +157,11 @@ def streaming(peer: Peer) -> Any:
     return _child(peer, "streaming")
 
 
+def waiting(kind: str) -> Callable[[Peer], Any]:
+    """See `measures.waiting`. It needs what the tests need, so it runs in this interpreter."""
+    return lambda _: json.loads(_run([sys.executable, "-m", "benchmarks.measures.waiting", kind]).splitlines()[-1])
+
+
 def no_callgrind() -> str | None:
     """Why instructions cannot be counted here; `None` if they can. Builds the switch that Python turns it on with."""
     if shutil.which("valgrind") is None:

@@ -1,11 +1,12 @@
 """The tool-calling harness between a language model's requests and your systems."""
 
-from counterfoil import sync
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from counterfoil.gate.attempt import Attempt, Check
 from counterfoil.gate.gate import Gate
 from counterfoil.journal.journal import Journal
 from counterfoil.journal.memory import MemoryJournal
-from counterfoil.journal.sqlite import SqliteJournal
 from counterfoil.models.function import Function
 from counterfoil.models.model import BaseModel, Model
 from counterfoil.models.replay import Replay
@@ -16,6 +17,7 @@ from counterfoil.run.run import Confirmation, Doubt, Run
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.context import Context
 from counterfoil.tools.limits import Limits, Rate
+from counterfoil.tools.secret import Secret
 from counterfoil.tools.tool import Tool, tool
 from counterfoil.types.error import (
     CatalogueError,
@@ -29,6 +31,7 @@ from counterfoil.types.error import (
     ModelError,
     NotApplied,
     RunBusy,
+    RunErased,
     RunNotFound,
     SettlementError,
     ToolError,
@@ -42,7 +45,35 @@ from counterfoil.types.request import Reply, Request, Sampling, ToolChoice, Tool
 from counterfoil.types.session import Budget, Session
 from counterfoil.types.verdict import Allowed, Confirm, Refusal, Verdict
 
+if TYPE_CHECKING:
+    from counterfoil import sync
+    from counterfoil.journal.opening import open_journal
+    from counterfoil.journal.postgres import PostgresJournal
+    from counterfoil.journal.sqlite import SqliteJournal
+
 __version__ = "0.1.0"
+
+_LATER = {
+    "PostgresJournal": "counterfoil.journal.postgres",
+    "SqliteJournal": "counterfoil.journal.sqlite",
+    "open_journal": "counterfoil.journal.opening",
+    "sync": "counterfoil",
+}
+"""What is imported when it is first asked for: not every process has a file, a server, or no event loop."""
+
+
+def __getattr__(name: str) -> Any:
+    if (module := _LATER.get(name)) is None:
+        raise AttributeError(f"module 'counterfoil' has no attribute {name!r}")
+    if module == "counterfoil":
+        return importlib.import_module(f"counterfoil.{name}")
+    found = globals()[name] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __all__ = [
     "Allowed",
@@ -80,6 +111,7 @@ __all__ = [
     "NotApplied",
     "Opaque",
     "Outcome",
+    "PostgresJournal",
     "Progress",
     "Rate",
     "Reasoning",
@@ -89,9 +121,11 @@ __all__ = [
     "Request",
     "Run",
     "RunBusy",
+    "RunErased",
     "RunNotFound",
     "Sampling",
     "Scripted",
+    "Secret",
     "Session",
     "SettlementError",
     "SqliteJournal",
@@ -105,6 +139,7 @@ __all__ = [
     "Usage",
     "Verdict",
     "WireError",
+    "open_journal",
     "sync",
     "tool",
 ]

@@ -42,6 +42,7 @@ class Harness:
         sampling: Sampling | None = None,
         resolve: Resolve | None = None,
         wake: Wake | None = None,
+        secrets_key: bytes | None = None,
     ) -> None:
         self.harness = AsyncHarness(
             model,
@@ -52,6 +53,7 @@ class Harness:
             sampling=sampling,
             resolve=resolve,
             wake=wake,
+            secrets_key=secrets_key,
         )
         self._lock = threading.Lock()
         self._opening: AbstractContextManager[BlockingPortal] | None = None
@@ -208,9 +210,10 @@ class Harness:
         *,
         by: str,
         result: str | None = None,
+        started_at: float | None = None,
     ) -> None:
         """See `counterfoil.Harness.settle`."""
-        self._call(self.harness.settle, run_id, call_id, how, by=by, result=result)
+        self._call(self.harness.settle, run_id, call_id, how, by=by, result=result, started_at=started_at)
 
     def cancel(self, run_id: str, *, by: str = "the application", reason: str = "") -> Run:
         """See `counterfoil.Harness.cancel`."""

@@ -93,3 +93,10 @@ def test_what_is_not_known_is_a_dash(results: Results) -> None:
     assert rows[2].startswith("| bare | - |")
     assert "| 0.030 (1.5) |" in rows[3]
     assert "growth step 5,000/10, Ir | 1.012" in table.ours(results, Results(BARE, again=True))
+    assert "waiting" not in table.ours(results, Results(BARE, again=True))
+    waiting = {"count": 10_000, "rss_more": 13e5, "cpu": 0.003, "threads": 2, "wake_p50": 0.1, "wake_p95": 0.13}
+    results.known["waiting_sqlite"] = waiting
+    shown = table.ours(results, Results(BARE, again=True))
+    assert "| 10,000 sessions waiting, SQLite: RSS of a worker | +1.3 MB | <= 10 MB more |" in shown
+    assert "| 0.3% of a core, 2 threads | <= 2% |" in shown
+    assert "| 100 ms, p95 130 ms | p95 <= 250 ms |" in shown

@@ -164,7 +164,7 @@ async def test_a_confirmed_call_is_not_its_own_repetition() -> None:
 async def test_a_retried_call_is_not_counted_twice() -> None:
     attempts: list[int] = []
 
-    @tool(effect="write", limits=Limits(timeout=0.001, calls_per_run=1, sums={"n": 5}))
+    @tool(effect="write", limits=Limits(timeout=0.1, calls_per_run=1, sums={"n": 5}))
     async def flaky(n: int) -> str:
         """Fail once."""
         attempts.append(n)
@@ -175,7 +175,7 @@ async def test_a_retried_call_is_not_counted_twice() -> None:
     harness = Harness(Checked([[ask("flaky", n=4)], "ok"]), Catalogue([flaky]))
     run = await harness.run("x", person(calls=1))
     assert run.outcome.kind == "in_doubt"
-    await anyio.sleep(0.01)
+    await anyio.sleep(0.11)
     await harness.settle(run.id, "1.1", "retry", by="carol")
     run = await harness.resume(run.id)
     assert (only(run).text, attempts) == ("did", [4, 4])

@@ -31,6 +31,8 @@ from counterfoil import (
 pytestmark = pytest.mark.anyio
 
 SOON = Limits(timeout=0.02)
+LATER = Limits(timeout=0.1)
+"""So long that a slow disk does not use it up before the tool begins; `over` waits until `retry` may be said."""
 sent: list[str] = []
 
 
@@ -169,13 +171,17 @@ async def test_a_result_without_json_form_is_no_doubt() -> None:
     assert "withheld" in only(run).text
 
 
-@tool(effect="write", limits=Limits(timeout=0.001))
+@tool(effect="write", limits=LATER)
 async def flaky(to: str, context: Context) -> str:
     """Break the first time; the effect is noted with its key."""
     sent.append(context.idempotency_key)
     if len(sent) == 1:
         raise ConnectionResetError
     return f"sent to {to}"
+
+
+async def over() -> None:
+    await anyio.sleep(0.11)
 
 
 async def doubtful(journal: Journal, *turns: Any) -> tuple[Harness, str]:
@@ -194,7 +200,7 @@ async def test_it_happened(journal: Journal) -> None:
 
 async def test_retry_runs_with_the_same_key(journal: Journal) -> None:
     harness, id = await doubtful(journal)
-    await anyio.sleep(0.005)
+    await over()
     await harness.settle(id, "1.1", "retry", by="carol")
     run = await harness.resume(id)
     assert only(run).text == "sent to bob"
@@ -224,7 +230,7 @@ async def test_the_same_call_again_needs_a_person(journal: Journal) -> None:
 async def test_what_ran_is_in_doubt_whatever_was_asked_for() -> None:
     """Clamped to 1,000 it ran and is in doubt: asking for 1,000 is asking for the same again."""
 
-    @tool(effect="write", limits=Limits(timeout=0.001, clamps={"amount": (None, 1000)}))
+    @tool(effect="write", limits=Limits(clamps={"amount": (None, 1000)}))
     async def pay(amount: int) -> str:
         """Break the first time."""
         sent.append(str(amount))
@@ -261,7 +267,7 @@ async def test_a_settlement_is_for_one_attempt_only(journal: Journal) -> None:
     """`retry` was said of the first attempt; when the second is in doubt too, somebody must be asked again."""
     attempts: list[int] = []
 
-    @tool(effect="write", limits=Limits(timeout=0.001))
+    @tool(effect="write", limits=LATER)
     async def worse() -> str:
         """Break always."""
         attempts.append(1)
@@ -269,12 +275,12 @@ async def test_a_settlement_is_for_one_attempt_only(journal: Journal) -> None:
 
     harness = Harness(Checked([[ask("worse")], "ok"]), Catalogue([worse]), journal=journal)
     run = await harness.run("x", ADA)
-    await anyio.sleep(0.005)
+    await over()
     await harness.settle(run.id, "1.1", "retry", by="carol")
     for _ in range(3):
         run = await harness.resume(run.id)
         assert (run.outcome.kind, len(attempts)) == ("in_doubt", 2)
-    await anyio.sleep(0.005)
+    await over()
     await harness.settle(run.id, "1.1", "happened", by="carol")
     assert (await harness.resume(run.id)).outcome.kind == "answered"
 

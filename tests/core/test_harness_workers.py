@@ -39,7 +39,7 @@ async def test_a_submitted_run_is_ready_and_whole_for_another_process(tmp_path: 
     async def wake(run_id: str) -> None:
         woken.append(run_id)
 
-    harness = Harness(Scripted([]), Catalogue([]), journal=journal, instructions="Be brief.", wake=wake)
+    harness = Harness(None, Catalogue([]), journal=journal, instructions="Be brief.", wake=wake)  # no model in front
     run_id = await harness.submit("Hello", ADA)
     assert woken == [run_id]
     await journal.aclose()

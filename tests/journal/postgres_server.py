@@ -87,9 +87,11 @@ class PostgresServer:
         """Start it; wait until it lets somebody in."""
         with (self.folder / "log").open("ab") as log:
             # A killed server loses what it had not handed to the system, and nothing else: so without fsync these
-            # tests see the same, and do not wait for a shared disk.
+            # tests see the same, and do not wait for a shared disk. Its shared memory is in its folder, so that nothing
+            # of it is left when it has been killed.
             settings = ("listen_addresses=", "shared_buffers=16MB", "max_connections=60", "io_method=sync",
-                        "autovacuum_naptime=600", "deadlock_timeout=200ms", "fsync=off")  # fmt: skip
+                        "autovacuum_naptime=600", "deadlock_timeout=200ms", "fsync=off",
+                        "dynamic_shared_memory_type=mmap")  # fmt: skip
             options = [word for setting in settings for word in ("-c", setting)]
             self._process = subprocess.Popen(
                 [self._bin / "postgres", "-D", "data", "-k", str(self.folder), *options],

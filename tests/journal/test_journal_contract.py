@@ -267,6 +267,8 @@ async def test_parking_a_run_that_another_took_is_fenced(journal: Journal) -> No
     with pytest.raises(Fenced):
         await first.release("done", seen=0)
     await first.release("done")  # in haste: nothing to say
+    if not isinstance(journal, MemoryJournal):
+        journal.held.add("r")  # type: ignore[attr-defined] # two processes share this one's set
     assert [info.status for info in await journal.runs()] == ["running"]
     await second.release("done", seen=0)
 

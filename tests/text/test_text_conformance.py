@@ -191,7 +191,7 @@ def test_an_unknown_tool_is_still_a_call(form: Form) -> None:
 def test_a_call_inside_of_reasoning_is_none(form: Form) -> None:
     quoted = say(form, CALL)
     marks = form.family.reasoning
-    if form.family.name == "react":
+    if form.family.name in ("react", "react-paper"):
         quoted = f"maybe {quoted.splitlines()[0]}"
     if form.family.name == "harmony":
         quoted = "to=functions.look_up <|constrain|>json<|message|>{}"

@@ -273,6 +273,9 @@ EXAMPLES: list[tuple[str, str, list[tuple[str, dict[str, Any]]], str]] = [
         [("Search", {"entity": "Colorado orogeny"})],
         "",
     ),
+    ("react-paper", "Thought 1: hm\nAction 1: Search[Oslo [city]]\n", [("Search", {"entity": "Oslo [city]"})], ""),
+    ("react-paper", 'Action: get_weather[{"city": "Rome", "days": 3}]', [TWO[1]], ""),
+    ("react-paper", "Thought 3: I know.\nAction 3: Finish[1,800 to 7,000 ft]", [], "1,800 to 7,000 ft"),
     ("react", "Thought: I know.\nFinal Answer: 1,800 to 7,000 ft", [], "1,800 to 7,000 ft"),
     ("react", "Thought 3: I know.\nAction 3: Finish[1,800 to 7,000 ft]", [], "1,800 to 7,000 ft"),
     ("react", "Action: Search\nAction Input: Oslo [city]\n", [("Search", {"entity": "Oslo [city]"})], ""),
@@ -319,6 +322,7 @@ WRITTEN = {
     "gemma4": '<|tool_call>call:get_weather{city:<|"|>Rome<|"|>,days:3}<tool_call|>',
     "harmony": "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
     '{"city": "Rome", "days": 3}<|call|>',
+    "react-paper": 'Action: get_weather[{"city": "Rome", "days": 3}]',
     "react": 'Action: get_weather\nAction Input: {"city": "Rome", "days": 3}',
 }
 

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 
 from counterfoil import __version__
-from counterfoil.cli.commands import call, chat, convert, demo, people, replay, runs, tools
+from counterfoil.cli.commands import call, chat, convert, demo, evaluate, people, replay, runs, tools, worker
 from counterfoil.cli.options import EXIT_CODES
 from counterfoil.cli.output import Output
 from counterfoil.cli.problem import sentence
@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"counterfoil {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for module in (demo, chat, call, tools, runs, people, replay, convert):
+    for module in (demo, chat, call, tools, worker, runs, people, replay, convert, evaluate):
         module.add(commands)
     return top
 

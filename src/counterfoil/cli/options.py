@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import getpass
 import os
+import re
+import time
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -109,6 +112,23 @@ def me() -> str:
         return getpass.getuser()
     except (OSError, KeyError) as error:
         raise Problem("the system does not know your name: say who you are with --as NAME or --by NAME") from error
+
+
+_AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+def moment(text: str, what: str) -> float:
+    """The Unix time of an age (`30d`: that long ago) or of a date, in local time where it says no other.
+
+    Raises `Problem`.
+    """
+    if age := _AGE.fullmatch(text.strip().lower()):
+        return time.time() - float(age[1]) * _SECONDS[age[2]]
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError as error:
+        raise Problem(f"{what} {text}: write an age, like 30d, 12h or 8w, or a date, like 2026-01-31") from error
 
 
 def object_of(text: str, what: str) -> dict[str, Any]:

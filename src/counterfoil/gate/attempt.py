@@ -30,6 +30,7 @@ class Attempt:
         "identity",
         "notes",
         "past",
+        "reveal",
         "run_id",
         "session",
         "tool",
@@ -66,6 +67,8 @@ class Attempt:
         self.grant: Grant | None = None
         """The standing approval that covers this call, if one was looked for and found."""
         self.notes: list[str] = []
+        self.reveal: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        """Puts secrets back where `arguments` has placeholders, for the schema to judge. Raises `SecretLost`."""
 
     def approve(self, by: str | None) -> None:
         """Say who approved exactly the arguments that are there now."""

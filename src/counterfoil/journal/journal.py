@@ -10,11 +10,12 @@ import msgspec
 from counterfoil.types.entry import Entry, Record
 from counterfoil.types.grant import Grant
 
-Status = Literal["ready", "running", "waiting", "doubt", "failed", "done"]
+Status = Literal["ready", "running", "waiting", "doubt", "failed", "done", "erased"]
 """Where a run stands, as an index that can be rebuilt from its entries.
 
 `ready`: somebody should go on with it, because it was submitted, its process died, or something came from outside;
-`waiting` for a person, in `doubt`, `failed`: its model could not answer.
+`waiting` for a person, in `doubt`, `failed`: its model could not answer; `erased`: it was done, and what it held is
+gone.
 """
 
 
@@ -112,9 +113,15 @@ class Journal(Protocol):
         ...
 
     async def runs(
-        self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
+        self,
+        *,
+        status: Status | None = None,
+        requester: str | None = None,
+        since: float | None = None,
+        before: float | None = None,
+        limit: int = 100,
     ) -> list[RunInfo]:
-        """List runs, the latest first.
+        """List runs, the latest first; of those last written to `since` one time and `before` another (Unix seconds).
 
         One whose owner died while running, and one that has waited until it was due, are `ready`.
         """

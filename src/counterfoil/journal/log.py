@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, get_args
 
 from counterfoil.journal.chain import body_digest, link
@@ -39,6 +40,19 @@ def lost(run_id: str) -> Fenced:
         f"run {run_id} has another owner by now, or its end is not where this process left it: "
         "it may not be written here any more; claim it again"
     )
+
+
+@contextmanager
+def holding(held: set[str], run_id: str) -> Generator[None]:
+    """Count a run among those that this process works on, before the storage says that it does, unless it fails."""
+    new = run_id not in held
+    held.add(run_id)
+    try:
+        yield
+    except BaseException:
+        if new:
+            held.discard(run_id)
+        raise
 
 
 class Rest(NamedTuple):

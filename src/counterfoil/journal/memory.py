@@ -126,7 +126,13 @@ class MemoryJournal:
         return list(self._get(run_id).inbox)
 
     async def runs(
-        self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
+        self,
+        *,
+        status: Status | None = None,
+        requester: str | None = None,
+        since: float | None = None,
+        before: float | None = None,
+        limit: int = 100,
     ) -> list[RunInfo]:
         """List runs, the latest first. One that has waited until it was due is `ready`."""
         now = time.time()
@@ -134,7 +140,8 @@ class MemoryJournal:
         for run_id, run in reversed(self._runs.items()):
             due = run.status == "waiting" and run.due is not None and run.due <= now
             stands: Status = "ready" if due else run.status
-            if status in (None, stands) and requester in (None, run.requester) and len(found) < limit:
+            within = (since is None or run.updated >= since) and (before is None or run.updated < before)
+            if within and status in (None, stands) and requester in (None, run.requester) and len(found) < limit:
                 found.append(
                     RunInfo(
                         id=run_id,

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from counterfoil.journal.chain import faults
+from counterfoil.journal.erasure import Erased, Erasure
 from counterfoil.journal.journal import Journal, Status
 from counterfoil.types.error import JournalCorrupt, JournalError
 
@@ -26,13 +27,14 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
     head: int
     hash: str
     rows: list[tuple[Any, ...]]
-    """(seq, epoch, at, v, body, digest, hash, kind)"""
+    """(seq, epoch, at, v, body, digest, hash, kind); an empty body was erased"""
     items: list[tuple[Any, ...]]
     """(n, at, by, kind, ref, data)"""
+    erasure: Erasure | None = None
 
     def check(self) -> None:
         """Check the run against its chain. Raises `JournalCorrupt`."""
-        if found := faults(self.id, self.rows, self.head, self.hash):
+        if found := faults(self.id, self.rows, self.head, self.hash, self.erasure):
             raise JournalCorrupt(f"run {self.id}: {found[0]}")
 
     @property
@@ -56,8 +58,24 @@ class Stored(Journal, Protocol):
         """Keep a run from elsewhere: all of it or nothing, durable when it returns. Raises `JournalError` if taken."""
         ...
 
+    async def erase(self, requester: str, *, by: str) -> Erased:
+        """Erase what one requester's runs hold: entries, large bodies of nobody else's, inbox, standing approvals.
 
-class _Head(msgspec.Struct, kw_only=True, tag_field="counterfoil", tag="run"):
+        Their chain stays and can be verified; the name is gone from the index; that it was done is recorded, with who
+        did it. Raises `JournalError`, having erased nothing, if one of the runs is not done.
+        """
+        ...
+
+    async def erasures(self, requester: str) -> list[Erasure]:
+        """What was erased of that person, one per run, the earliest first."""
+        ...
+
+    async def remove(self, run_id: str, hash: str) -> None:
+        """Take a run out that is done and still ends in that hash. Raises `RunNotFound`, `JournalError`."""
+        ...
+
+
+class _Head(msgspec.Struct, kw_only=True, tag_field="counterfoil", tag="run", omit_defaults=True):
     format: int
     id: str
     requester: str
@@ -68,6 +86,7 @@ class _Head(msgspec.Struct, kw_only=True, tag_field="counterfoil", tag="run"):
     records: int
     items: int
     hash: str
+    erasure: Erasure | None = None
 
 
 class _Row(msgspec.Struct, kw_only=True, tag_field="counterfoil", tag="record"):
@@ -90,6 +109,8 @@ class _Item(msgspec.Struct, kw_only=True, tag_field="counterfoil", tag="item"):
     data: msgspec.Raw
 
 
+_NOTHING = b"null"
+"""What stands for a body that was erased."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Head | _Row | _Item).decode
 
@@ -109,10 +130,11 @@ def to_lines(run: Transcript) -> Iterator[bytes]:
             records=run.head,
             items=len(run.items),
             hash=run.hash,
+            erasure=run.erasure,
         )
     )
     for seq, epoch, at, v, body, digest, hash, kind in run.rows:
-        entry = msgspec.Raw(body)
+        entry = msgspec.Raw(body or _NOTHING)
         yield _encode(_Row(seq=seq, epoch=epoch, at=at, v=v, kind=kind, digest=digest, hash=hash, entry=entry))
     for n, at, by, kind, ref, data in run.items:
         yield _encode(_Item(n=n, at=at, by=by, kind=kind, ref=ref, data=msgspec.Raw(data)))
@@ -143,7 +165,7 @@ def _run(head: _Head, numbered: Iterator[tuple[int, bytes]]) -> Transcript:
             raise JournalCorrupt(f"the file ends in the middle of run {head.id}")
         match _read(line, number):
             case _Row() as row if len(rows) < head.records:
-                body = bytes(row.entry)
+                body = b"" if bytes(row.entry) == _NOTHING else bytes(row.entry)
                 rows.append((row.seq, row.epoch, row.at, row.v, body, row.digest, row.hash, row.kind))
             case _Item() as item if len(rows) == head.records:
                 items.append((item.n, item.at, item.by, item.kind, item.ref, bytes(item.data)))
@@ -160,6 +182,7 @@ def _run(head: _Head, numbered: Iterator[tuple[int, bytes]]) -> Transcript:
         hash=head.hash,
         rows=rows,
         items=items,
+        erasure=head.erasure,
     )
 
 

@@ -7,51 +7,29 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import msgspec
 
 from counterfoil.journal.chain import faults, gaps, origin
 from counterfoil.journal.codec import decode, decode_grant
+from counterfoil.journal.erasure import Erased, Erasure, is_of, stand_in, was_erased
 from counterfoil.journal.journal import Item, RunInfo, Status
 from counterfoil.journal.liveness import Presence
-from counterfoil.journal.log import Batch, ChainedLog, Rest, lost
+from counterfoil.journal.log import Batch, ChainedLog, Rest, holding, lost
 from counterfoil.journal.portable import Transcript
 from counterfoil.journal.sqlite_copy import adopt, take
+from counterfoil.journal.sqlite_erase import erase, erasure_of, remove, truncate_log
+from counterfoil.journal.sqlite_faults import explained
+from counterfoil.journal.sqlite_schema import bring_up
 from counterfoil.journal.writer import Writer
 from counterfoil.types.entry import Entry, Record
 from counterfoil.types.error import JournalCorrupt, JournalError, RunBusy, RunNotFound
 from counterfoil.types.grant import Grant
-
-_FIRST = """
-CREATE TABLE session (
-    id TEXT PRIMARY KEY, requester TEXT NOT NULL, status TEXT NOT NULL, owner TEXT NOT NULL, epoch INTEGER NOT NULL,
-    wake INTEGER NOT NULL DEFAULT 0, created REAL NOT NULL, updated REAL NOT NULL,
-    head INTEGER NOT NULL DEFAULT 0, hash TEXT NOT NULL) STRICT;
-CREATE INDEX session_status ON session(status);
-CREATE TABLE event (
-    pos INTEGER PRIMARY KEY, session TEXT NOT NULL, seq INTEGER NOT NULL, epoch INTEGER NOT NULL, at REAL NOT NULL,
-    v INTEGER NOT NULL, kind TEXT NOT NULL, data BLOB, digest TEXT NOT NULL, hash TEXT NOT NULL,
-    UNIQUE(session, seq)) STRICT;
-CREATE TABLE inbox (
-    session TEXT NOT NULL, n INTEGER NOT NULL, at REAL NOT NULL, by TEXT NOT NULL, kind TEXT NOT NULL,
-    ref TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(session, n), UNIQUE(session, kind, ref)) STRICT;
-CREATE TABLE blob (sha256 TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
-"""
-# `wake` is the number of the last item that came for a run; the first version also counted what was sent twice.
-_SECOND = """
-ALTER TABLE session ADD COLUMN due REAL;
-CREATE TABLE granted (
-    id TEXT PRIMARY KEY, requester TEXT NOT NULL, data BLOB NOT NULL, revoked REAL, by TEXT NOT NULL DEFAULT '') STRICT;
-CREATE INDEX granted_requester ON granted(requester);
-UPDATE session SET wake = (SELECT coalesce(max(n), 0) FROM inbox WHERE inbox.session = session.id);
-"""
-
-MIGRATIONS = (_FIRST, _SECOND)
-"""Step n brings version n to version n + 1. A step that was released is never edited: another is added."""
 
 
 def _insert(db: sqlite3.Connection, batches: Sequence[Batch]) -> None:
@@ -90,7 +68,7 @@ class SqliteLog(ChainedLog):
 
     def explained(self, error: BaseException) -> JournalError:
         """Say what a failure of the file means."""
-        return _explained(error, self._journal.path)
+        return explained(error, self._journal.path)
 
     async def inbox(self, after: int = 0) -> list[Item]:
         """What came from outside since item `after`."""
@@ -100,6 +78,10 @@ class SqliteLog(ChainedLog):
         """Write that nobody owns the run any more; `False`: something has come."""
         done: bool = await self._journal.writer.do(partial(_rest, rest=rest), durable=False)
         return done
+
+
+def _list(values: Iterable[str]) -> str:
+    return msgspec.json.encode(list(values)).decode()
 
 
 def _rest(db: sqlite3.Connection, rest: Rest) -> bool:
@@ -134,7 +116,7 @@ class SqliteJournal:
             self._reader = self._connect()
             self._presence = Presence(self.path.with_name(self.path.name + ".owners"))
         except (sqlite3.Error, OSError) as error:
-            raise _explained(error, self.path) from error
+            raise explained(error, self.path) from error
         self._lock = threading.Lock()
         self.writer = Writer(self._connect)
         self._closed = False
@@ -143,7 +125,10 @@ class SqliteJournal:
         atexit.register(self._finalizer)
 
     def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+        # From the first write on: pages that are split leave copies, which a later erasure would not find.
+        db.execute("PRAGMA secure_delete=ON")
+        return db
 
     def _prepare(self) -> None:
         if not self.path.parent.is_dir():
@@ -152,19 +137,7 @@ class SqliteJournal:
         try:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("BEGIN IMMEDIATE")
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version > len(MIGRATIONS):
-                raise JournalError(
-                    f"{self.path} was written by a newer counterfoil (schema {version}; this one knows "
-                    f"{len(MIGRATIONS)}): upgrade counterfoil"
-                )
-            if version == 0 and db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone():
-                raise JournalError(f"{self.path} is a database of something else: choose another path")
-            for number, statements in enumerate(MIGRATIONS[version:], version + 1):
-                for statement in statements.split(";\n"):
-                    if statement.strip():
-                        db.execute(statement)
-                db.execute(f"PRAGMA user_version={number}")
+            bring_up(db, self.path)
             db.execute("COMMIT")
         finally:
             db.close()
@@ -174,7 +147,7 @@ class SqliteJournal:
             with self._lock:
                 return self._reader.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
-            raise _explained(error, self.path) from error
+            raise explained(error, self.path) from error
 
     async def _write(self, do: Callable[[sqlite3.Connection], Any], *, durable: bool = True) -> Any:
         try:
@@ -182,7 +155,7 @@ class SqliteJournal:
         except sqlite3.IntegrityError:
             raise
         except sqlite3.Error as error:
-            raise _explained(error, self.path) from error
+            raise explained(error, self.path) from error
 
     async def create(self, run_id: str, requester: str, entries: Sequence[Entry]) -> SqliteLog:
         """Begin a run with its first entries."""
@@ -197,11 +170,11 @@ class SqliteJournal:
             )
             _insert(db, [batch])
 
-        try:
-            await self._write(do, durable=False)
-        except sqlite3.IntegrityError as error:
-            raise JournalError(f"there is a run {run_id!r} already") from error
-        self.held.add(run_id)
+        with holding(self.held, run_id):
+            try:
+                await self._write(do, durable=False)
+            except sqlite3.IntegrityError as error:
+                raise JournalError(f"there is a run {run_id!r} already") from error
         return log
 
     async def claim(self, run_id: str) -> tuple[SqliteLog, list[Record]]:
@@ -215,6 +188,8 @@ class SqliteJournal:
             if row is None:
                 raise RunNotFound(f"there is no run {run_id!r} in {self.path}")
             status, owner, epoch, head, hash = row
+            if status == "erased":
+                raise self._erased(run_id)
             if status == "running" and owner != presence.owner and presence.alive(owner):
                 raise RunBusy(f"run {run_id} is being worked on by process {owner.split('-')[0]}")
             db.execute(
@@ -223,19 +198,17 @@ class SqliteJournal:
             )
             return epoch + 1, head, hash
 
-        self.held.add(run_id)
-        try:
+        with holding(self.held, run_id):
             epoch, head, hash = await self._write(do)
             records = await self.read(run_id)
-        except BaseException:
-            self.held.discard(run_id)
-            raise
         return SqliteLog(self, run_id, epoch, head, hash), records
 
     async def read(self, run_id: str) -> list[Record]:
         """Read a run without owning it."""
-        if not self._query("SELECT 1 FROM session WHERE id = ?", (run_id,)):
+        if not (found := self._query("SELECT status FROM session WHERE id = ?", (run_id,))):
             raise RunNotFound(f"there is no run {run_id!r} in {self.path}")
+        if found[0][0] == "erased":
+            raise self._erased(run_id)
         rows = self._query(
             "SELECT seq, epoch, at, v, coalesce(data, (SELECT bytes FROM blob WHERE sha256 = digest)), hash "
             "FROM event WHERE session = ? ORDER BY seq",
@@ -290,18 +263,26 @@ class SqliteJournal:
         return self.items(run_id, 0)
 
     async def runs(
-        self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
+        self,
+        *,
+        status: Status | None = None,
+        requester: str | None = None,
+        since: float | None = None,
+        before: float | None = None,
+        limit: int = 100,
     ) -> list[RunInfo]:
-        """List runs, the latest first. One whose owner died while running, or that is due, is `ready`."""
+        """List runs, the latest first. One that nobody works on although it says so, or that is due, is `ready`."""
         owners = self._query("SELECT DISTINCT owner FROM session WHERE status = 'running'")
         dead = [owner for (owner,) in owners if not self._presence.alive(owner)]
         rows = self._query(
             "SELECT id, CASE WHEN status = 'running' AND owner IN (SELECT value FROM json_each(?1)) THEN 'ready' "
+            "WHEN status = 'running' AND owner = ?8 AND id NOT IN (SELECT value FROM json_each(?9)) THEN 'ready' "
             "WHEN status = 'waiting' AND due <= ?5 THEN 'ready' "
             "ELSE status END AS now, requester, epoch, created, updated, wake FROM session "
             "WHERE (?2 IS NULL OR requester = ?2) AND (?3 IS NULL OR now = ?3) "
+            "AND (?6 IS NULL OR updated >= ?6) AND (?7 IS NULL OR updated < ?7) "
             "ORDER BY created DESC, rowid DESC LIMIT ?4",
-            (msgspec.json.encode(dead).decode(), requester, status, limit, time.time()),
+            (_list(dead), requester, status, limit, time.time(), since, before, self._presence.owner, _list(self.held)),
         )
         return [
             RunInfo(id=id, status=now, requester=who, epoch=epoch, created=created, updated=updated, wake=wake)
@@ -339,7 +320,44 @@ class SqliteJournal:
             "kind FROM event WHERE session = ? ORDER BY seq",
             (run_id,),
         )
-        return faults(run_id, rows, head, head_hash)
+        return faults(run_id, rows, head, head_hash, self._erasure(run_id))
+
+    def _erasure(self, run_id: str) -> Erasure | None:
+        try:
+            with self._lock:
+                return erasure_of(self._reader, run_id)
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+
+    def _erased(self, run_id: str) -> JournalError:
+        found = self._erasure(run_id)
+        return was_erased(run_id, found.at, found.by) if found else JournalCorrupt(f"run {run_id} holds nothing")
+
+    async def erase(self, requester: str, *, by: str) -> Erased:
+        """Erase what one requester's runs hold. When it returns, no byte of it is in the file or its log."""
+        if not by:
+            raise JournalError("an erasure needs a name: by='...'")
+        at, who = time.time(), stand_in(requester)
+        found: Erased = await self._write(lambda db: erase(db, requester, by, at, who))
+        await anyio.to_thread.run_sync(self._empty_log)
+        return found
+
+    async def erasures(self, requester: str) -> list[Erasure]:
+        """What was erased of that person, one per run."""
+        rows = self._query("SELECT session, who FROM erasure ORDER BY at")
+        theirs = {who for who in {who for _, who in rows} if is_of(who, requester)}
+        return [found for id, who in rows if who in theirs and (found := self._erasure(id)) is not None]
+
+    async def remove(self, run_id: str, hash: str) -> None:
+        """Take a run out that is done and still ends in that hash."""
+        await self._write(lambda db: remove(db, run_id, hash))
+
+    def _empty_log(self) -> None:
+        db = self._connect()
+        try:
+            truncate_log(db)
+        finally:
+            db.close()
 
     async def take(self, run_id: str) -> Transcript:
         """Read a run as it is stored."""
@@ -362,23 +380,3 @@ class SqliteJournal:
 def _close(writer: Writer, presence: Presence) -> None:
     writer.close()
     presence.close()
-
-
-def _explained(error: BaseException, path: Path) -> JournalError:
-    """Say what a failure of the storage means, and what to do."""
-    text = str(error)
-    if isinstance(error, JournalError):
-        return error
-    if "locked" in text or "busy" in text:
-        return JournalError(f"{path} is locked by another process: wait for it, or end it, and try again")
-    if "full" in text:
-        return JournalError(
-            f"the disk is full: {path} could not be written. Free some space; nothing that was kept is lost"
-        )
-    if "not a database" in text or "malformed" in text:
-        return JournalCorrupt(f"{path} is not an SQLite database, or is damaged: restore it from a backup")
-    if "readonly" in text or isinstance(error, PermissionError):
-        return JournalError(f"{path} may not be written: check its permissions")
-    if "unable to open" in text:
-        return JournalError(f"{path} cannot be opened: check that it is a file you may write")
-    return JournalError(f"{path}: {text}")

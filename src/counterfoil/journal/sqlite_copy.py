@@ -6,6 +6,7 @@ import sqlite3
 
 from counterfoil.journal.log import BLOB_BYTES
 from counterfoil.journal.portable import Transcript
+from counterfoil.journal.sqlite_erase import erasure_of, keep
 from counterfoil.types.error import JournalError, RunNotFound
 
 
@@ -34,6 +35,7 @@ def take(db: sqlite3.Connection, run_id: str) -> Transcript:
         hash=hash,
         rows=rows,
         items=items.fetchall(),
+        erasure=erasure_of(db, run_id),
     )
 
 
@@ -54,4 +56,6 @@ def adopt(db: sqlite3.Connection, run: Transcript) -> None:
             "INSERT INTO event (session, seq, epoch, at, v, kind, data, digest, hash) VALUES (?,?,?,?,?,?,?,?,?)",
             (run.id, seq, epoch, at, v, kind, None if large else body, digest, hash),
         )
+    if run.erasure is not None:
+        keep(db, run.id, run.erasure)
     db.executemany("INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?)", [(run.id, *item) for item in run.items])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol, runtime_checkable
 
+from counterfoil.types.error import ModelError
 from counterfoil.types.request import Reply, Request
 from counterfoil.types.stream import ReplyFold, StreamEvent, events_of
 
@@ -47,3 +48,11 @@ class BaseModel:
         """Answer a request as a stream that comes all at once."""
         for event in events_of(await self.reply(request)):
             yield event
+
+
+class NoModel(BaseModel):
+    """Stands where a harness that serves outside calls only is asked to go on with a conversation."""
+
+    async def reply(self, request: Request) -> Reply:
+        """Say so. Raises `ModelError`."""
+        raise ModelError("this harness has no model: resume the run with one that has")

@@ -21,13 +21,15 @@ from counterfoil.gate.checks.arguments import not_parsed
 from counterfoil.gate.checks.confirmation import digest
 from counterfoil.gate.checks.exists import unknown_tool
 from counterfoil.journal.journal import Log
-from counterfoil.models.model import BaseModel, Model
+from counterfoil.models.model import Model, NoModel
 from counterfoil.run.concurrency import EventLoop, OnWait, closing
 from counterfoil.run.event import Event, Watch, reporter
 from counterfoil.run.inbox import expired, take_up
 from counterfoil.run.perform import perform, start
-from counterfoil.run.recovery import interrupted, recover, send_late, take_over
+from counterfoil.run.recovery import bereft, interrupted, recover, recover_all, send_late, take_over
 from counterfoil.run.reply import admit
+from counterfoil.run.secrets import Listener
+from counterfoil.run.slots import in_turn
 from counterfoil.run.state import Call, State
 from counterfoil.run.step import (
     NUDGER,
@@ -61,16 +63,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("counterfoil.run")
 
 
-class _NoModel(BaseModel):
-    """Stands where a harness that serves outside calls only is asked to go on with a conversation."""
-
-    async def reply(self, request: Request) -> Reply:
-        raise ModelError("this harness has no model: resume the run with one that has")
-
-
-_NO_MODEL = _NoModel()
-
-
 class Activation:
     """Owns a run for a while. `run` does the work, `stream` too, as it is drained; then `outcome` says how it rests."""
 
@@ -101,8 +93,11 @@ class Activation:
         self.specs: tuple[ToolSpec, ...] = (*specs, answer_tool.spec) if answer_tool else specs
         self.history = History(state.messages)
         self.loop = EventLoop()
+        who = self.session.requester
+        self.held = harness.secrets.of(self.run_id, who, self.tools) if harness.catalogue.secretive else None
+        """The run's secrets, if any tool has to do with them."""
         # A run of outside calls asks no model, and a harness that has none cannot begin another.
-        self.model: Model = harness.model or _NO_MODEL
+        self.model: Model = harness.model or NoModel()
 
     async def __aenter__(self) -> Activation:
         return self
@@ -183,11 +178,9 @@ class Activation:
             case Judge(calls):
                 await self._judge(calls)
             case Invoke(calls):
-                await self._invoke(calls)
+                await (in_turn(self, calls) if self.harness.catalogue.queues else self.invoke(calls))
             case Recover(calls):
-                for call in calls:
-                    found = await recover(call, self.tools.get(call.call.name), time.time())
-                    await self.commit(found)
+                await recover_all(self, calls)
             case Nudge():
                 text = f"Give your answer by calling {self.answer_tool.name if self.answer_tool else 'the tool'}."
                 message = Message("user", (Text(text),), NUDGER)
@@ -221,6 +214,8 @@ class Activation:
         due = min([call.expires_at for call in state.open if call.waiting and call.expires_at], default=None)
         if await self.log.release(status(state, outcome), seen=self.seen, due=due):
             self.outcome = outcome
+            if self.held is not None and status(state, outcome) == "done":
+                self.harness.secrets.forget(self.run_id)
             return True
         await self.take_up_inbox()
         return False
@@ -245,10 +240,14 @@ class Activation:
         if (request := await self._before(step)) is None:
             return
         adding = ReplyFold()
+        listener = None if self.held is None else Listener(self.held)
         try:
             async with closing(self.model.stream(request)) as events:
-                async for event in events:
-                    adding.add(event)
+                async for said in events:
+                    adding.add(said)
+                    event = said if listener is None else listener.heard(said)
+                    if event is None:
+                        continue
                     if self.watch is not None:
                         self.watch(event)
                     yield event
@@ -271,6 +270,8 @@ class Activation:
 
     async def _said(self, reply: Reply) -> None:
         message, notes = admit(reply, self.state.turn + 1, self.model.name)
+        if self.held is not None:
+            message, notes = self.held.admit(message), tuple(self.held.scrubbed(list(notes)))
         self.write(Said(message, reply.stop, reply.stop_raw, reply.usage, notes))
 
     def _request(self, step: AskModel) -> Request:
@@ -320,12 +321,16 @@ class Activation:
             bound = digest(self.run_id, asked.id, tool.name, call.arguments, self.session)
             attempt.approve(answer.by if hmac.compare_digest(answer.digest, bound) else None)
         attempt.grants = self.harness.journal.grants
+        if self.held is not None:
+            attempt.reveal = functools.partial(self.held.reveal, asked.id, tool)
         if tool.limits.sums:
             attempt.earlier = functools.partial(state.allowed, tool.name)
         return attempt
 
     def _judged(self, attempt: Attempt, verdict: Verdict) -> Judged:
         id = attempt.call.id
+        if self.held is not None and attempt.changed:
+            attempt.arguments = self.held.masked(attempt.tool, attempt.arguments)
         changed = attempt.arguments if attempt.changed else None
         if not isinstance(verdict, Confirm):
             return Judged(id, verdict, arguments=None if isinstance(verdict, Refusal) else changed, grant=attempt.grant)
@@ -334,7 +339,7 @@ class Activation:
 
     # -- running
 
-    async def _invoke(self, calls: list[Call]) -> None:
+    async def invoke(self, calls: list[Call]) -> None:
         """Start these calls together, irreversible ones one at a time after the others."""
         pairs: list[tuple[Call, Tool]] = []
         stop = self.harness.gate.stopped
@@ -344,6 +349,8 @@ class Activation:
                 self.write(Judged(call.call.id, stop))
             elif tool is None:  # the catalogue changed since the call was judged
                 self.write(Judged(call.call.id, unknown_tool(call.call, [spec.name for spec in self.specs])))
+            elif self.held is not None and (gone := self.held.refusal(call.call.id, tool, call.arguments)) is not None:
+                await self.commit(await bereft(call, tool, gone, self.held))
             else:
                 pairs.append((call, tool))
         batch = [(call, tool) for call, tool in pairs if tool.effect != "irreversible"] or pairs[:1]
@@ -363,9 +370,9 @@ class Activation:
 
     async def _perform(self, call: Call, tool: Tool, on_wait: OnWait | None = None) -> None:
         report = reporter(self.watch, call.call.id)
-        entry = await perform(call, tool, self.session, self.run_id, self.loop, report, on_wait)
+        entry = await perform(call, tool, self.session, self.run_id, self.loop, report, on_wait, self.held)
         if isinstance(entry, Doubted) and tool.lookup is not None:
-            found = await recover(call, tool, time.time())
+            found = await recover(call, tool, patient=False, held=self.held)
             entry = found if isinstance(found, Finished) else entry
         if tool.effect != "read" and isinstance(entry, Finished):
             self.effects.append(entry)
@@ -380,7 +387,7 @@ class Activation:
         for item in await self.log.inbox(self.seen):
             self.seen = item.n
             for entry in take_up(item, self.state, self.run_id):
-                await self.commit(entry)
+                await self.commit(entry if self.held is None else self.held.taken_up(entry, self.state))
                 changed = True
         return self._expire() or changed
 

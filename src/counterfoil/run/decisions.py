@@ -13,6 +13,7 @@ import msgspec
 from counterfoil.journal.journal import Journal, Status
 from counterfoil.run.inbox import doubt_ref, post
 from counterfoil.run.run import Confirmation, Doubt, Run, confirmations, find_confirmation
+from counterfoil.run.secrets import refuse_edit
 from counterfoil.run.state import State
 from counterfoil.run.step import standing
 from counterfoil.tools.arguments import compile_schema
@@ -118,6 +119,8 @@ class Decisions:
         if found.four_eyes and approve and by == found.requester:
             raise ConfirmationError(f"{by} asked for this call, so somebody else must approve it")
         data: dict[str, Any] = {"call_id": found.call.id, "approved": approve, "digest": found.digest, "reason": reason}
+        named = () if always is None else always.arguments
+        refuse_edit(found.call, arguments, named, self.catalogue.get(found.call.name))
         if arguments is not None:
             data["arguments"] = arguments
         grant = None if always is None else _grant(always, found, data, by)
@@ -157,11 +160,13 @@ class Decisions:
         *,
         by: str,
         result: str | None = None,
+        started_at: float | None = None,
     ) -> None:
         """Say what became of a call in doubt; `resume` the run to go on.
 
         `happened`: it took effect, and `result` is what the model reads; `retry`: it certainly did not, run it again
-        with the same key; `abandon`: nobody knows and nobody will. Raises `SettlementError`.
+        with the same key; `abandon`: nobody knows and nobody will. `started_at`, if given, must be the doubt's: what
+        somebody has found out about one attempt is then never taken for the next. Raises `SettlementError`.
         """
         if how not in ("happened", "retry", "abandon") or not by:
             raise SettlementError("settle a call as happened, retry or abandon, with a name: by='...'")
@@ -169,6 +174,8 @@ class Decisions:
         doubt = next((each for each in run.doubts if each.call.id == call_id), None)
         if doubt is None:
             raise SettlementError(f"call {call_id} of run {run_id} is not in doubt")
+        if started_at is not None and started_at != doubt.started_at:
+            raise SettlementError(f"call {call_id} was run again since it was looked at: look at it again")
         if how == "retry" and call_id in run.results:
             raise SettlementError(
                 f"run {run_id} was stopped and has gone on without call {call_id}: settle it as happened or abandon"

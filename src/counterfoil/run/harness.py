@@ -19,6 +19,7 @@ from counterfoil.run.output import answer_tool, output_of
 from counterfoil.run.reply import admit
 from counterfoil.run.resolve import Resolve, narrowed
 from counterfoil.run.run import Confirmation, Run
+from counterfoil.run.secrets import Secrets
 from counterfoil.run.state import State
 from counterfoil.run.step import standing, status
 from counterfoil.tools.catalogue import Catalogue
@@ -40,7 +41,8 @@ class Harness(Decisions):
 
     `instructions` is the system message of new runs. `resolve` is asked at each resume for the requester's session as
     it is by then: its permissions narrow what the journal holds and never widen it. `wake` is told of each run that
-    was submitted, answered, settled or cancelled, so that a worker goes on with it.
+    was submitted, answered, settled or cancelled, so that a worker goes on with it. `secrets_key`, of 16 bytes or more,
+    keys the digests that stand for secrets; by default each process has one of its own.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Harness(Decisions):
         sampling: Sampling | None = None,
         resolve: Resolve | None = None,
         wake: Wake | None = None,
+        secrets_key: bytes | None = None,
     ) -> None:
         self.model = model
         """`None` in a harness that serves outside calls only."""
@@ -64,6 +67,8 @@ class Harness(Decisions):
         self.sampling = sampling or Sampling()
         self.resolve = resolve
         self.wake = wake
+        self.secrets = Secrets(catalogue, secrets_key)
+        """What is marked `Secret` in the runs that are worked on here. It is nowhere else."""
         self.draining = False
         """Whether runs are to stop after the step they are at, because this process shuts down."""
 
@@ -85,6 +90,7 @@ class Harness(Decisions):
         said before, repaired where calls and results do not pair. `output` is a type for the answer, found then in
         `run.output`. `watch` is called with each event as it happens; it must not block.
         """
+        self._need_model()
         activation, decode = await self._begin(prompt, session, run_id, history, output, watch)
         return await _drain(activation, decode)
 
@@ -102,6 +108,7 @@ class Harness(Decisions):
 
         Stopping early leaves a run that `resume` goes on with.
         """
+        self._need_model()
         activation, decode = await self._begin(prompt, session, run_id, history, output, watch)
         async with closing(activation.stream()) as events:
             async for event in events:
@@ -119,7 +126,7 @@ class Harness(Decisions):
     ) -> str:
         """Journal a prompt and return the run's id: durable, `ready`, and left to a worker (or to `resume`).
 
-        Raises `RunBusy` where the run is being worked on.
+        The model is the worker's: this harness needs none. Raises `RunBusy` where the run is being worked on.
         """
         activation, _ = await self._begin(prompt, session, run_id, history, output, None)
         try:
@@ -156,8 +163,14 @@ class Harness(Decisions):
         `answer` it, `resume` its `run_id`, and read the run's `results`.
         """
         message, notes = admit(Reply(Message("assistant", (call,))), 1)
+        run_id = run_id or secrets.token_hex(16)
+        held = self.secrets.apart(session.requester) if self.catalogue.secretive else None
+        if held is not None:
+            message = held.admit(message)
         first = (Opened(session, self.catalogue.digest, outside=True), Said(message, notes=notes))
-        journal_log = await self.journal.create(run_id or secrets.token_hex(16), session.requester, first)
+        journal_log = await self.journal.create(run_id, session.requester, first)
+        if held is not None:
+            self.secrets.keep(run_id, held)
         run = await _drain(Activation(self, journal_log, State(first), watch=watch, answer_tool=None), None)
         if run.confirmations:
             return run.confirmations[0]
@@ -194,15 +207,14 @@ class Harness(Decisions):
         watch: Watch | None,
     ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
         described, decode = output_of(output, self.catalogue) if output is not None else (None, None)
-        if self.model is None:
-            raise CounterfoilError(
-                "this harness has no model: it serves outside calls only. Give it one to run prompts"
-            )
         message = prompt if isinstance(prompt, Message) else user(sound(prompt) if isinstance(prompt, str) else prompt)
-        opened = Opened(session, self.catalogue.digest, self.model.name, described)
+        opened = Opened(session, self.catalogue.digest, self._model_name, described)
         said: list[Entry] = [Said(message)]
         if earlier := list(history):
             messages, repairs = repair(earlier)
+            if self.catalogue.secretive:
+                held = self.secrets.apart(session.requester)
+                messages = [held.admit(each) for each in messages]
             said.insert(0, Loaded(tuple(messages), tuple(repairs)))
         claimed = None if run_id is None else await self._find(run_id, session)
         if claimed is None:
@@ -224,6 +236,16 @@ class Harness(Decisions):
                 raise
         tool = answer_tool(described, decode) if described else None
         return Activation(self, journal_log, state, watch=watch, answer_tool=tool), decode
+
+    def _need_model(self) -> None:
+        if self.model is None:
+            raise CounterfoilError(
+                "this harness has no model: it serves outside calls only. Give it one to run prompts, or `submit` them"
+            )
+
+    @property
+    def _model_name(self) -> str:
+        return self.model.name if self.model is not None else ""
 
     @property
     def _instructions(self) -> list[Entry]:
@@ -248,9 +270,12 @@ class Harness(Decisions):
         journal_log, records = await self.journal.claim(run_id)
         state = fold(records)
         try:
-            name = self.model.name if self.model is not None else ""
             opened = Opened(
-                await narrowed(state.session, self.resolve), self.catalogue.digest, name, state.output, state.outside
+                await narrowed(state.session, self.resolve),
+                self.catalogue.digest,
+                self._model_name,
+                state.output,
+                state.outside,
             )
             if _reopens(state, opened):
                 _write(journal_log, state, opened)

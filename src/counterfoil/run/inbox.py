@@ -75,7 +75,6 @@ def take_up(item: Item, state: State, run_id: str) -> Iterator[Entry]:
     elif (
         item.kind == "settle"
         and call.doubt is not None
-        and (call.result is None or item.data["how"] != "retry")
         and item.ref == doubt_ref(call.call.id, call.started.at if call.started else 0.0)
     ):
         result = None

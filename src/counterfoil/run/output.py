@@ -8,6 +8,7 @@ from typing import Any
 
 from counterfoil.tools.context import Context
 from counterfoil.tools.kinds import from_json, schema_of
+from counterfoil.tools.secret import Places
 from counterfoil.tools.tool import Tool
 from counterfoil.types.error import CatalogueError
 from counterfoil.types.request import Output, ToolSpec
@@ -26,6 +27,8 @@ def output_of(kind: Any, taken: Container[str]) -> tuple[Output, Callable[[dict[
         schema = schema_of(kind)
     except (TypeError, ValueError) as error:
         raise CatalogueError(f"output={kind!r} has no JSON form: {error}") from error
+    if Places(schema).any:
+        raise CatalogueError(f"output={kind!r}: an answer is journalled as it is, so there can be no Secret in it")
     if schema.get("type") == "object" and "properties" in schema:
         return Output(schema, name), lambda answer: from_json(answer, kind)
     definitions = schema.pop("$defs", None)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
+from counterfoil.run.concurrency import OnWait
 from counterfoil.run.inbox import doubt_ref, post
+from counterfoil.run.secrets import Held
 from counterfoil.run.state import Call, State
 from counterfoil.tools.tool import Tool
-from counterfoil.types.entry import Doubted, Finished, Settled
-from counterfoil.types.message import ToolResult
+from counterfoil.types.entry import Doubted, Finished, Judged, Settled
+from counterfoil.types.message import Text, ToolResult
+from counterfoil.types.verdict import Refusal
 
 if TYPE_CHECKING:
     from counterfoil.run.activation import Activation
@@ -21,22 +26,65 @@ if TYPE_CHECKING:
 log = logging.getLogger("counterfoil.run")
 
 
-async def recover(call: Call, tool: Tool | None, now: float) -> Finished | Settled | Doubted:
-    """Find out what became of a call whose process died or whose outcome is unknown, by its tool's `lookup`."""
-    started = call.started
-    if tool is None or tool.lookup is None or started is None:
+PATIENCE = 60.0
+"""Seconds that a run waits at most for a call of a dead process to have had its time."""
+
+
+async def recover(
+    call: Call, tool: Tool | None, *, patient: bool, held: Held | None = None
+) -> Finished | Settled | Doubted:
+    """Find out what became of a call whose process died or whose outcome is unknown, by its tool's `lookup`.
+
+    What the service does not know may still be on its way to it, for as long as the tool may take. That time is waited
+    for here, if `patient`: the clock of whoever started the call may have been another one.
+    """
+    if tool is None or tool.lookup is None or call.started is None:
         return Doubted(call.call.id, call.doubt or "its process died while it was running")
+    time_left = tool.limits.timeout or 0.0
     try:
-        with anyio.fail_after(tool.limits.timeout):
-            found = await tool.lookup(started.key)
-        if found is not None:
-            return Finished(ToolResult(call.call.id, tool.content(found), name=tool.name))
+        found: Finished | Settled | None = await _looked_up(call, tool, held)
+        if found is None and patient and time_left <= PATIENCE:
+            await anyio.sleep(time_left)
+            found = await _looked_up(call, tool, held) or Settled(call.call.id, "retry", by="lookup", at=time.time())
     except Exception as error:  # the service is the user's code: any failure of it means that we do not know
-        log.warning("lookup of %s (call %s) failed: %s", tool.name, call.call.id, type(error).__name__, exc_info=error)
+        told = None if tool.secretive else error
+        log.warning("lookup of %s (call %s) failed: %s", tool.name, call.call.id, type(error).__name__, exc_info=told)
         return Doubted(call.call.id, "its process died, and the look-up of what became of it failed")
-    if now <= started.at + (tool.limits.timeout or 0):
-        return Doubted(call.call.id, "it may still be running: the service does not know it yet")
-    return Settled(call.call.id, "retry", by="lookup", at=now)
+    return found or Doubted(call.call.id, "it may still be running: the service does not know it yet")
+
+
+async def _looked_up(call: Call, tool: Tool, held: Held | None) -> Finished | None:
+    assert tool.lookup is not None, "only what can be looked up is"
+    assert call.started is not None, "only what was started is"
+    with anyio.fail_after(tool.limits.timeout):
+        found = await tool.lookup(call.started.key)
+    if found is None:
+        return None
+    content = tool.content(found) if held is None else held.content(tool, found)
+    return Finished(ToolResult(call.call.id, content, name=tool.name))
+
+
+async def recover_all(activation: Activation, calls: Iterable[Call]) -> None:
+    """Recover calls at once, and journal what became of each as soon as it is known. Raises what journalling raises."""
+
+    async def one(call: Call, on_wait: OnWait) -> None:
+        on_wait()  # the others need not wait for this one
+        found = await recover(call, activation.tools.get(call.call.name), patient=True, held=activation.held)
+        if call.doubt is None or not isinstance(found, Doubted):
+            await activation.commit(found)
+
+    await activation.loop.together([functools.partial(one, call) for call in calls])
+
+
+async def bereft(call: Call, tool: Tool, gone: Refusal, held: Held) -> Judged | Finished | Settled | Doubted:
+    """What becomes of a call that was let through and has lost its secrets: it does not run with placeholders."""
+    if call.started is None:
+        return Judged(call.call.id, gone)
+    if tool.effect == "read":
+        return Finished(ToolResult(call.call.id, (Text(gone.message),), True, None, tool.name))
+    if tool.lookup is not None:
+        return await recover(call, tool, patient=True, held=held)
+    return Doubted(call.call.id, "its process died while it was running, and its secret arguments with it")
 
 
 async def take_over(activation: Activation) -> None:
@@ -45,12 +93,12 @@ async def take_over(activation: Activation) -> None:
     And ask again about calls in doubt: their services may know by now.
     """
     await activation.take_up_inbox()
-    for call in activation.state.unsettled:
-        tool = activation.tools.get(call.call.name)
-        if call.result is None and tool is not None and tool.lookup is not None:
-            found = await recover(call, tool, time.time())
-            if not isinstance(found, Doubted):
-                await activation.commit(found)
+    await recover_all(activation, [call for call in activation.state.unsettled if _may_know(call, activation)])
+
+
+def _may_know(call: Call, activation: Activation) -> bool:
+    tool = activation.tools.get(call.call.name)
+    return call.result is None and tool is not None and tool.lookup is not None
 
 
 async def interrupted(activation: Activation) -> None:

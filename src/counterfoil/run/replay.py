@@ -18,10 +18,12 @@ from counterfoil.gate.gate import Gate
 from counterfoil.journal.memory import MemoryJournal
 from counterfoil.models.replay import Replay, recorded_turn
 from counterfoil.run.harness import Harness
+from counterfoil.run.secrets import Recorded
 from counterfoil.run.state import State
 from counterfoil.run.step import NUDGER, Done, next_step
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.context import Context
+from counterfoil.tools.secret import opened
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import (
     Answered,
@@ -120,6 +122,7 @@ class _Replaying:
         self.model = _Paced(entries, self)
         stand_ins = Catalogue(self._stand_in(tool) for tool in catalogue)
         self.harness = Harness(self.model, stand_ins, gate=gate, journal=self.journal)
+        self.harness.secrets.keep(run_id, Recorded(entries))
         self.entries: list[Entry] = []
         self.notes: list[str] = []
 
@@ -192,7 +195,8 @@ class _Replaying:
             return await self._recorded(context.call_id)
 
         limits = msgspec.structs.replace(tool.limits, result_chars=UNCUT, rate=None, timeout=60.0)
-        spec = msgspec.structs.replace(tool.spec, output_schema=None)
+        parameters = opened(tool.spec.parameters) if tool.secrets is not None else tool.spec.parameters
+        spec = msgspec.structs.replace(tool.spec, output_schema=None, parameters=parameters)
         return Tool(
             spec,
             invoke,
@@ -314,7 +318,9 @@ def _misfit(state: State, entry: Entry) -> str | None:
                 return f"call {call_id} was in doubt then, and is not today"
         case Settled(call_id):
             call = state.calls.get(call_id)
-            if call is None or call.doubt is None:
+            # One that was cut off need not have been in doubt: its service was asked, or its late result came.
+            cut_off = call is not None and call.started is not None and call.result is None
+            if call is None or (call.doubt is None and not cut_off):
                 return f"call {call_id} was settled then, and is not in doubt today"
         case Ended() if isinstance(next_step(state), Done):
             return "the run was stopped then, and is done before that today"

@@ -69,7 +69,9 @@ def _of_call(call: Call | None, entry: Entry) -> str | None:
     if call is None:
         return "is about a call that nobody asked for"
     if call.result is not None:
-        return "is about a call that had its result already"
+        # The run was stopped while the call was in doubt: what became of it is settled afterwards.
+        late = isinstance(entry, Settled) and call.doubt is not None
+        return None if late else "is about a call that had its result already"
     running = call.started is not None
     match entry:
         case Judged() if running or isinstance(call.verdict, Confirm):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import jsonschema_rs
@@ -14,6 +14,7 @@ from counterfoil.types.error import CatalogueError
 from counterfoil.types.json import is_array, is_object
 
 MAX_PROBLEMS = 10
+HIDDEN = "(hidden)"
 _SHOWN = 60
 
 SECRET_NAME = re.compile(r"passw|secret|token|api_?key|credential|authorization|private_?key|\bpin\b|cvv", re.I)
@@ -60,6 +61,57 @@ def problems(validator: jsonschema_rs.Validator, arguments: Any, schema: dict[st
     if len(found) > MAX_PROBLEMS:
         return [*found[:MAX_PROBLEMS], f"... and {len(found) - MAX_PROBLEMS} more"]
     return found
+
+
+def veiled_problems(
+    validator: jsonschema_rs.Validator,
+    arguments: Any,
+    veiled: Any,
+    schema: dict[str, Any],
+    secrets: Collection[tuple[Any, ...]],
+) -> list[str]:
+    """Say what is wrong without a word of what is at these paths: of that only what was expected.
+
+    Everything else is said of `veiled`, the same arguments with nothing in those places, so that it cannot tell.
+    """
+
+    def place(error: jsonschema_rs.ValidationError) -> tuple[Any, ...] | None:
+        path = tuple(error.instance_path)
+        return next((each for each in secrets if path[: len(each)] == each), None)
+
+    wrong = {(tuple(each.instance_path), each.kind.name) for each in validator.iter_errors(arguments)}
+    found = [
+        line
+        for error in validator.iter_errors(veiled)
+        if place(error) is None and (tuple(error.instance_path), error.kind.name) in wrong
+        for line in _lines(error, schema)
+    ]
+    for error in validator.iter_errors(arguments):
+        if (path := place(error)) is not None:
+            found.append(f"{json_path(list(path))}: {_expected(error)} (what it is, is not shown)")
+    found = list(dict.fromkeys(found)) or ["$: a secret argument does not fit (it is not shown)"]
+    return [
+        *found[:MAX_PROBLEMS],
+        *([f"... and {len(found) - MAX_PROBLEMS} more"] if len(found) > MAX_PROBLEMS else []),
+    ]
+
+
+def _expected(error: jsonschema_rs.ValidationError) -> str:
+    """What the schema wants of a value that must not be shown: nothing of it depends on the value."""
+    data: dict[str, Any] = error.kind.as_dict()
+    match error.kind.name:
+        case "type":
+            return f"expected {' or '.join(data['types'])}"
+        case "enum":
+            return f"expected one of {', '.join(show(option) for option in data['options'][:20])}"
+        case "pattern" if "pattern" in data:
+            return f"must match the pattern {data['pattern']}"
+        case "format":
+            return f"must be a {data['format']}"
+        case name if name.startswith(("min", "max", "exclusive", "multiple")):
+            return _bound(name, data)
+        case _:
+            return "does not fit the schema"
 
 
 def show(value: Any, path: list[Any] | None = None) -> str:

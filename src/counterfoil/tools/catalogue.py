@@ -33,6 +33,10 @@ class Catalogue:
                     f"two tools are named {given.name!r}: rename one, or add a prefix to one catalogue"
                 )
             self.by_name[given.name] = given
+        self.secretive = any(each.secretive for each in self.by_name.values())
+        """Whether a secret may be in a call or a result: most catalogues have none, and pay for none."""
+        self.queues = any(each.limits.concurrent is not None for each in self.by_name.values())
+        """Whether a call may have to wait for others of its tool."""
         self._visible: dict[frozenset[str], tuple[ToolSpec, ...]] = {}
         self._digest = ""
 
@@ -68,6 +72,11 @@ class Catalogue:
     def prefixed(self, prefix: str) -> Catalogue:
         """The same tools under `prefix_name`, so that two sources can share a run. Permissions stay what they are."""
         return Catalogue(each.renamed(f"{prefix}_{each.name}") for each in self)
+
+    @property
+    def secret_names(self) -> frozenset[str]:
+        """The names under which some tool takes a secret: a call of a tool that is not there may use them too."""
+        return frozenset[str]().union(*[each.secrets.names for each in self if each.secrets is not None])
 
     def visible_to(self, session: Session) -> tuple[ToolSpec, ...]:
         """The declarations of the tools that this session may call at all: a model is shown no others."""

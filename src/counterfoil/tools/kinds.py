@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
+from counterfoil.tools.secret import Secret
 from counterfoil.types.json import is_array, is_object
 
 
@@ -52,8 +54,65 @@ def _is_pydantic(kind: Any) -> bool:
 def _describe(kind: Any) -> dict[str, Any]:
     if _is_pydantic(kind):
         schema: dict[str, Any] = kind.model_json_schema()
+        for model in _models(kind):
+            _mark_secrets(model, schema)
         return schema
     raise TypeError(f"{getattr(kind, '__name__', kind)} is not supported")
+
+
+def mentions_secret(kind: Any, *, models: bool = True) -> bool:
+    """Whether a type has the mark somewhere: in itself, in its fields, in pydantic `models` if they are looked into."""
+    queue, seen = [kind], list[Any]()
+    while queue:
+        each = queue.pop()
+        if each is Secret:
+            return True
+        if any(each is other for other in seen):
+            continue
+        seen.append(each)
+        queue += [*get_args(each), *getattr(each, "__metadata__", ())]
+        if _is_pydantic(each):
+            for field in each.model_fields.values() if models else ():
+                queue += [field.annotation, *field.metadata]
+        elif isinstance(each, type) and hasattr(each, "__annotations__"):
+            try:
+                queue += get_type_hints(each, include_extras=True).values()
+            except (NameError, TypeError):  # what cannot be read may be a mark
+                if "Secret" in repr(each.__annotations__):
+                    return True
+    return False
+
+
+def _models(kind: Any, seen: tuple[Any, ...] = ()) -> Iterator[Any]:
+    """A pydantic model and those in it."""
+    if _is_pydantic(kind) and kind not in seen:
+        yield kind
+        for field in kind.model_fields.values():
+            yield from _models(field.annotation, (*seen, kind))
+    for each in get_args(kind):
+        yield from _models(each, seen)
+
+
+def _mark_secrets(model: Any, schema: dict[str, Any]) -> None:
+    """Mark a model's secret fields in the schema that pydantic wrote: it knows nothing of the mark.
+
+    Raises `TypeError` where the field is not found, rather than to leave it unmarked.
+    """
+    for name, field in model.model_fields.items():
+        if Secret not in field.metadata and not mentions_secret(field.annotation, models=False):
+            continue
+        written = field.validation_alias or field.alias or name
+        parts = [schema, *schema.get("$defs", {}).values()]
+        places = [
+            part["properties"]
+            for part in parts
+            if part.get("title") == (model.model_config.get("title") or model.__name__)
+        ]
+        if not any(written in each for each in places):
+            raise TypeError(f"the secret field {model.__name__}.{name} is not found in its schema")
+        for each in places:
+            if written in each:
+                each[written] |= Secret.extra_json_schema
 
 
 def _decode(kind: Any, value: Any) -> Any:

@@ -23,6 +23,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Longer results are cut, and say by how much."""
     rate: Rate | None = None
     calls_per_run: int | None = None
+    concurrent: int | None = None
+    """At most so many calls at once in one process (one event loop); the others wait, and their time does not run."""
     repeats: int = 3
     """How often a run may ask for the same call with the same arguments."""
     clamps: Mapping[str, tuple[float | None, float | None]] = {}

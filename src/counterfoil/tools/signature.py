@@ -12,7 +12,8 @@ import msgspec
 
 from counterfoil.tools.context import Context
 from counterfoil.tools.docstring import split_docstring
-from counterfoil.tools.kinds import from_json, schema_of
+from counterfoil.tools.kinds import from_json, mentions_secret, schema_of
+from counterfoil.tools.secret import Places, Secret
 from counterfoil.types.error import CatalogueError
 from counterfoil.types.json import own
 
@@ -22,7 +23,18 @@ _PLAIN: frozenset[Any] = frozenset({str, bool, type(None), Any, dict, list})
 class Signature:
     """What a function takes: `schema` for the model, `convert` for the arguments, `description` from the docstring."""
 
-    __slots__ = ("_struct", "context", "description", "extras", "may_fail", "numbers", "schema", "shared", "simple")
+    __slots__ = (
+        "_struct",
+        "context",
+        "description",
+        "extras",
+        "may_fail",
+        "numbers",
+        "result",
+        "schema",
+        "shared",
+        "simple",
+    )
 
     def __init__(self, function: Callable[..., Any]) -> None:
         label, written = getattr(function, "__name__", "the tool"), _written(function)
@@ -44,6 +56,8 @@ class Signature:
                 continue
             hint, self.extras[name] = _annotated(hints[name], described.get(name))
             fields.append((name, hint, *_default(parameter)))
+        self.result = _secret_result(hints.get("return"), label)
+        """The schema of what it returns, if there are secrets in that."""
         self.numbers = {name: kind for name, hint, *_ in fields if (kind := _number(hint)) is not None}
         """The parameters that are a number: JSON may write 3.0 for an integer, and 3 for a float."""
         self.simple = all(name in self.numbers or _is_plain(hint) for name, hint, *_ in fields)
@@ -95,6 +109,18 @@ def _hints(function: Callable[..., Any], label: str) -> dict[str, Any]:
         raise CatalogueError(
             f"{label}: cannot resolve a type hint ({error}). Define the type at module level, before the tool"
         ) from error
+
+
+def _secret_result(hint: Any, label: str) -> dict[str, Any] | None:
+    if hint is None or _is_plain(hint):
+        return {**Secret.extra_json_schema} if mentions_secret(hint) and Secret.extra_json_schema else None
+    try:
+        schema = schema_of(hint)
+    except Exception as error:  # a return type may be anything at all, and need have no schema
+        if mentions_secret(hint):
+            raise CatalogueError(f"{label}: a Secret in a return type that has no JSON form ({error})") from error
+        return None
+    return schema if Places(schema).any else None
 
 
 def _reject_kind(parameter: inspect.Parameter, label: str) -> None:

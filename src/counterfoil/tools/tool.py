@@ -12,11 +12,12 @@ from typing import Any, overload
 import anyio.to_thread
 import msgspec
 
-from counterfoil.tools.arguments import compile_schema, problems
+from counterfoil.tools.arguments import HIDDEN, compile_schema, problems, veiled_problems
 from counterfoil.tools.closed import close
 from counterfoil.tools.context import Context
 from counterfoil.tools.limits import Limits
 from counterfoil.tools.result import Content, to_builtins, to_content
+from counterfoil.tools.secret import Places
 from counterfoil.tools.signature import Signature
 from counterfoil.types.entry import Effect
 from counterfoil.types.error import CatalogueError
@@ -64,6 +65,7 @@ class Tool:
         may_fail: bool = True,
         extras: Mapping[str, tuple[Any, ...]] | None = None,
         answers: bool = False,
+        result: dict[str, Any] | None = None,
     ) -> None:
         if not _NAME.fullmatch(spec.name):
             raise CatalogueError(
@@ -76,6 +78,8 @@ class Tool:
             raise CatalogueError(
                 f"{spec.name}: a tool that writes needs a timeout; without one a call can hang in doubt"
             )
+        if self.limits.concurrent is not None and self.limits.concurrent < 1:
+            raise CatalogueError(f"{spec.name}: concurrent={self.limits.concurrent} would let no call begin: from 1")
         self.spec = msgspec.structs.replace(spec, parameters=close(spec.parameters or {"type": "object"}))
         self.name = spec.name
         self.effect: Effect = effect
@@ -88,6 +92,16 @@ class Tool:
         self.extras = extras or {}
         self.answers = answers
         """Whether calling it is how a structured answer is given: no ceiling may stand in its way."""
+        places = Places(self.spec.parameters)
+        self.secrets = places if places.any else None
+        """Where its arguments are secrets: then what they are is told to nobody else."""
+        self.result = result
+        """The schema of what it returns, where there are secrets in that."""
+        places = Places(result or spec.output_schema or {})
+        self.secret_result = places if places.any else None
+        self.secretive = self.secrets is not None or self.secret_result is not None
+        if self.secrets is not None:
+            _reject_counted(self.secrets, self.limits, spec.name)
         self.validator = compile_schema(self.spec.parameters, spec.name)
         self._is_valid = self.validator.is_valid
         self.accepts: Callable[[dict[str, Any]], bool] = self._accepts if may_fail and convert else self._is_valid
@@ -112,6 +126,8 @@ class Tool:
 
     def problems(self, arguments: dict[str, Any]) -> list[str]:
         """Say everything that is wrong with some arguments; empty when they fit."""
+        if self.secrets is not None:
+            return self._veiled_problems(arguments, self.secrets)
         if not self._is_valid(arguments):
             return problems(self.validator, arguments, self.spec.parameters)
         if self._convert is not None and self._may_fail:
@@ -124,10 +140,35 @@ class Tool:
                 return ["$: the arguments could not be read as the types that the tool takes"]
         return []
 
-    def content(self, value: Any) -> Content:
-        """Make a result's content of what the tool returned. Raises `WithheldOutput`."""
+    def _veiled_problems(self, arguments: dict[str, Any], secrets: Places) -> list[str]:
+        """Say what is wrong with arguments of which some must not be shown: only of the others what they are."""
+        veiled = secrets.replace(arguments, lambda _: HIDDEN)
+        if not self._is_valid(arguments):
+            return veiled_problems(self.validator, arguments, veiled, self.spec.parameters, secrets.found(arguments))
+        if self._convert is None or not self._may_fail:
+            return []
+        try:
+            self._convert(arguments)
+        except Exception as error:  # noqa: BLE001 what it says may quote a secret
+            log.error("%s: a type of its parameters raised %s", self.name, type(error).__name__)
+        else:
+            return []
+        try:
+            self._convert(veiled)
+        except msgspec.ValidationError as error:  # which has seen no secret
+            return [str(error)]
+        except Exception:  # noqa: BLE001 the same as above
+            log.error("%s: a type of its parameters raised again", self.name)
+        return ["$: a secret argument could not be read as the type that the tool takes (it is not shown)"]
+
+    def content(self, value: Any, veil: Callable[[Any], Any] | None = None) -> Content:
+        """Make a result's content of what the tool returned. Raises `WithheldOutput`.
+
+        `veil` is put over it, as plain JSON values, when it has been validated.
+        """
         if (
-            type(value) is str
+            veil is None
+            and type(value) is str
             and len(value) <= self.limits.result_chars
             and self.returns is None
             and not self._output
@@ -135,13 +176,15 @@ class Tool:
         ):
             return (Text(value),)
         try:
-            return self._content(value)
+            return self._content(value, veil)
         except TypeError as error:
             raise WithheldOutput(f"{self.name}: {error}") from error
 
-    def _content(self, value: Any) -> Content:
+    def _content(self, value: Any, veil: Callable[[Any], Any] | None) -> Content:
         if self._output is not None and not self._output.is_valid(to_builtins(value)):
             raise WithheldOutput(f"{self.name} returned something that its output_schema does not allow")
+        if veil is not None:
+            value = veil(to_builtins(value))
         return to_content(value, self.returns, self.limits.result_chars)
 
     def renamed(self, name: str) -> Tool:
@@ -160,6 +203,7 @@ class Tool:
             may_fail=self._may_fail,
             function=self.function,
             extras=self.extras,
+            result=self.result,
         )
 
     @classmethod
@@ -211,6 +255,12 @@ def _caller(
     return in_thread
 
 
+def _reject_counted(secrets: Places, limits: Limits, label: str) -> None:
+    for name in (*limits.clamps, *limits.sums):
+        if secrets.names_at_top(name):
+            raise CatalogueError(f"{label}: {name} is a Secret, and a limit on it would tell what it is: leave it out")
+
+
 def _make(function: Callable[..., Any], name: str | None, description: str | None, **options: Any) -> Tool:
     name = name or getattr(function, "__name__", None)
     if name is None:
@@ -232,6 +282,7 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
         may_fail=signature.may_fail,
         function=function,
         extras=signature.extras,
+        result=signature.result,
         **options,
     )
 

@@ -13,7 +13,7 @@ from local_desk import DESK, LOOKUP
 from counterfoil.models.local.chat import Chat, Turn
 from counterfoil.models.local.gguf import Metadata
 from counterfoil.text.embedded.family import BARE, FAMILIES, HERMES, Family, detect
-from counterfoil.text.embedded.grammar import bound, catalogue_grammar
+from counterfoil.text.embedded.grammar import answer_grammar, bound, catalogue_grammar
 from counterfoil.text.embedded.reader import CallReader, Read
 from counterfoil.types.error import ModelError
 from counterfoil.types.message import Message, Text, ToolCall, ToolResult, system, user
@@ -178,3 +178,14 @@ def test_a_template_cannot_run_for_ever() -> None:
 def test_the_family_is_read_from_the_template() -> None:
     assert detect(CHATML + "{# <tool_call> #}") is HERMES
     assert detect(CHATML) is BARE
+
+
+def test_a_format_that_no_grammar_knows_is_left_to_the_gate() -> None:
+    date = {"type": "string", "format": "date"}
+    schema = {"type": "object", "properties": {"pin": {"type": "string", "format": "password"}, "when": date}}
+    properties = bound(schema)["properties"]
+    assert properties["when"] == date
+    assert "format" not in properties["pin"]
+    assert properties["pin"]["maxLength"] > 0, "it is bounded like any free text"
+    assert accepted(answer_grammar(schema), '{"pin": "0000", "when": "2026-11-30"}')
+    assert not accepted(answer_grammar(schema), '{"pin": "0000", "when": "soon"}')

@@ -15,6 +15,7 @@ from counterfoil.cli.options import Commands, command, journal_path
 from counterfoil.cli.output import Output
 from counterfoil.cli.problem import Problem
 from counterfoil.cli.words import GOOD
+from counterfoil.journal.archive import lines_of
 from counterfoil.journal.opening import migrate_journal
 from counterfoil.journal.portable import Stored, Transcript, from_lines, to_lines
 from counterfoil.types.error import RunBusy
@@ -48,7 +49,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--all", action="store_true", help="every run")
     parser.set_defaults(run=export)
     parser = command(commands, "import", "keep the runs of an exported file; each is checked first", IMPORT_EXAMPLES)
-    parser.add_argument("file", metavar="FILE", help="what export has written; - is standard input")
+    parser.add_argument("file", metavar="FILE", help="what export or archive has written; - is standard input")
     _skip_argument(parser)
     parser.set_defaults(run=import_)
     summary = "copy runs from one journal to another; each is checked first"
@@ -123,11 +124,9 @@ def _lines(path: str, out: Output) -> Generator[Iterable[bytes]]:
 def _watched(file: BinaryIO, show: Progress) -> Iterator[bytes]:
     size = file.seek(0, 2) or 1
     file.seek(0)
-    read = 0
-    for number, line in enumerate(file):
-        read += len(line)
+    for number, line in enumerate(lines_of(file)):
         if number % 100 == 0:
-            show("importing", read / size)
+            show("importing", file.tell() / size)
         yield line
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from typing import get_args
 
 import anyio
 import msgspec
 
-from counterfoil.cli.commands import moving
+from counterfoil.cli.commands import moving, retention
 from counterfoil.cli.journals import SHORT, find_run, opened
-from counterfoil.cli.options import Commands, command, journal_path
+from counterfoil.cli.options import Commands, command, journal_path, moment
 from counterfoil.cli.output import Output
 from counterfoil.cli.problem import Problem
 from counterfoil.cli.words import BAD, DIM, GOOD, entry_parts, kind_of, when
+from counterfoil.journal.journal import Status
 from counterfoil.journal.portable import Stored
 from counterfoil.run.state import State
 from counterfoil.run.step import standing
@@ -20,6 +22,8 @@ from counterfoil.run.step import standing
 RUNS_EXAMPLES = """
 counterfoil runs
 counterfoil runs --status waiting --requester ada
+counterfoil runs --status failed --since 2d
+counterfoil runs --older-than 90d
 counterfoil runs --json | head -1
 """
 SHOW_EXAMPLES = """
@@ -35,21 +39,26 @@ counterfoil journal verify 3f9c1a --journal runs.db
 def add(commands: Commands) -> None:
     """Add the commands."""
     parser = command(commands, "runs", "list the runs of a journal, the latest first", RUNS_EXAMPLES)
-    parser.add_argument("--status", choices=["ready", "running", "waiting", "doubt", "done"])
+    parser.add_argument("--status", choices=get_args(Status))
     parser.add_argument("--requester", metavar="NAME", help="only this person's")
+    parser.add_argument("--since", metavar="WHEN", help="only those written to since: an age (2d) or a date")
+    parser.add_argument("--older-than", metavar="WHEN", help="only those not written to since then")
     parser.add_argument("--limit", metavar="N", type=int, default=50)
     parser.set_defaults(run=runs)
     parser = command(commands, "show", "show a run: every entry of its journal, in order", SHOW_EXAMPLES)
     parser.add_argument("run_id", metavar="RUN", help="its id, the beginning of it, or last")
     parser.set_defaults(run=show)
     parser = commands.add_parser(
-        "journal", help="check a journal, carry it elsewhere, bring it up to date", allow_abbrev=False
+        "journal",
+        help="check a journal, carry it elsewhere, archive or erase what is in it, bring it up to date",
+        allow_abbrev=False,
     )
     inner = parser.add_subparsers(dest="journal_command", metavar="COMMAND", required=True)
     parser = command(inner, "verify", "check every record against the hash chain", VERIFY_EXAMPLES)
     parser.add_argument("run_id", metavar="RUN", nargs="?", help="only this run")
     parser.set_defaults(run=verify)
     moving.add(inner)
+    retention.add(inner)
 
 
 def runs(options: argparse.Namespace, out: Output) -> int:
@@ -61,7 +70,13 @@ async def _runs(options: argparse.Namespace, out: Output) -> int:
     if options.limit < 1:
         raise Problem("--limit must be 1 or more")
     async with opened(journal_path(options), options.wait) as journal:
-        found = await journal.runs(status=options.status, requester=options.requester, limit=options.limit)
+        found = await journal.runs(
+            status=options.status,
+            requester=options.requester,
+            since=moment(options.since, "--since") if options.since else None,
+            before=moment(options.older_than, "--older-than") if options.older_than else None,
+            limit=options.limit,
+        )
     for info in found:
         out.data(info)
     if found:
@@ -71,7 +86,8 @@ async def _runs(options: argparse.Namespace, out: Output) -> int:
         ]
         out.table(("run", "status", "requester", "created", "updated"), rows, ("bold",))
     else:
-        out.say("no runs" + (" like that" if options.status or options.requester else " yet"))
+        narrowed = options.status or options.requester or options.since or options.older_than
+        out.say("no runs" + (" like that" if narrowed else " yet"))
     return 0
 
 
@@ -117,13 +133,16 @@ async def _verify(options: argparse.Namespace, out: Output) -> int:
 async def report_verified(journal: Stored, run_id: str | None, out: Output) -> int:
     """Check one run or all, and say what was found; returns the exit code."""
     ids = [run_id] if run_id else [info.id for info in await journal.runs(limit=1_000_000)]
-    broken = records = 0
+    broken = records = erased = 0
     for id in ids:
         faults = await journal.verify(id)
         broken += bool(faults)
-        count = 0 if faults else len(await journal.read(id))
-        records += count
-        out.data({"run": id, "intact": not faults, "records": count, "faults": faults})
+        run = None if faults else await journal.take(id)
+        count = 0 if run is None else run.head
+        gone = 0 if run is None or run.erasure is None else run.erasure.records
+        records, erased = records + count, erased + gone
+        said = {"run": id, "intact": not faults, "records": count, "faults": faults}
+        out.data({**said, "erased": gone} if gone else said)
         for fault in faults:
             out.say((fault, BAD))
     if broken:
@@ -131,4 +150,6 @@ async def report_verified(journal: Stored, run_id: str | None, out: Output) -> i
         return 1
     what = f"{len(ids)} runs" if run_id is None else f"run {run_id[:SHORT]}"
     out.say(("intact", GOOD), f": {what}, {records} records, each hash follows from the one before")
+    if erased:
+        out.say(f"{erased} of them were erased, as the journal records: what they said is gone, their place is not")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from counterfoil.gate.attempt import Attempt
+from counterfoil.tools.secret import SecretLost
 from counterfoil.types.json import canonical, read_object
 from counterfoil.types.message import ToolCall
 from counterfoil.types.verdict import ALLOWED, Refusal, Verdict
@@ -22,16 +23,20 @@ def not_parsed(call: ToolCall) -> Refusal:
 
 def arguments(attempt: Attempt) -> Verdict:
     """Refuse arguments that the schema does not allow, saying all that is wrong."""
-    tool = attempt.tool
+    tool, reveal = attempt.tool, attempt.reveal
     try:
-        if tool.accepts(attempt.arguments):
+        given = attempt.arguments if reveal is None else reveal(attempt.arguments)
+        if tool.accepts(given):
             return ALLOWED
-        found = tool.problems(attempt.arguments)
+        found = tool.problems(given)
+    except SecretLost as lost:
+        return lost.refusal
     except ValueError as error:  # from the validator: a Python value that is no JSON
-        return Refusal("bad_arguments", f"{tool.name} was not run, because its arguments are no JSON: {error}")
+        why = error if reveal is None else "a value in them has no JSON form"
+        return Refusal("bad_arguments", f"{tool.name} was not run, because its arguments are no JSON: {why}")
     if found and tool.coerce:
         coerced, notes = _coerce(attempt.arguments, tool.spec.parameters)
-        if notes and not tool.problems(coerced):
+        if notes and not tool.problems(coerced if reveal is None else reveal(coerced)):
             attempt.arguments = coerced
             attempt.notes.extend(notes)
             return ALLOWED

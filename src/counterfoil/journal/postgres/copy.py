@@ -7,6 +7,7 @@ from typing import Any
 
 from counterfoil.journal.log import BLOB_BYTES
 from counterfoil.journal.portable import Transcript
+from counterfoil.journal.postgres.erase import erasure_of, keep
 from counterfoil.journal.postgres.server import Connection
 from counterfoil.journal.postgres.statements import BLOBS, ROWS, Collect, Sending
 from counterfoil.types.error import JournalError, RunNotFound
@@ -19,7 +20,7 @@ INSERT INTO counterfoil.session (id, requester, status, owner, epoch, wake, crea
 VALUES (%s, %s, %s, '', %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING RETURNING id"""
 _EVENTS = """
 INSERT INTO counterfoil.event (session, seq, epoch, at, v, data, digest, hash, kind)
-SELECT %b, seq, epoch, at, v, nullif(data, ''), digest, hash, kind
+SELECT %b, seq, epoch, at, v, CASE WHEN %b THEN data ELSE nullif(data, '') END, digest, hash, kind
 FROM unnest(%b::int4[], %b::int4[], %b::float8[], %b::int4[], %b::bytea[], %b::text[], %b::text[], %b::text[])
     AS e(seq, epoch, at, v, data, digest, hash, kind)"""
 _INBOX = """
@@ -42,6 +43,7 @@ def take(db: Connection, run_id: str) -> Transcript:
             (run_id,),
             binary=True,
         ).fetchall()
+        erasure = erasure_of(db, run_id)
     requester, status, epoch, created, updated, head, hash = found
     return Transcript(
         id=run_id,
@@ -54,6 +56,7 @@ def take(db: Connection, run_id: str) -> Transcript:
         hash=hash,
         rows=rows,
         items=items,
+        erasure=erasure,
     )
 
 
@@ -73,7 +76,9 @@ def _adopt(db: Connection, run: Transcript) -> JournalError | None:
         if blobs:
             db.execute(BLOBS, (list(blobs), list(blobs.values())))
         columns[4] = [b"" if len(body) > BLOB_BYTES else body for body in columns[4]]
-        db.execute(_EVENTS, [run.id, *columns])
+        db.execute(_EVENTS, [run.id, run.erasure is not None, *columns])
+    if run.erasure is not None:
+        keep(db, run.id, run.erasure)
     for item in run.items:
         db.execute(_INBOX, (run.id, *item))
     return None

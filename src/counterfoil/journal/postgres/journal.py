@@ -13,12 +13,14 @@ import msgspec
 
 from counterfoil.journal.chain import faults, gaps, origin
 from counterfoil.journal.codec import decode, decode_grant
+from counterfoil.journal.erasure import Erased, Erasure, is_of, stand_in, was_erased
 from counterfoil.journal.group import Job
 from counterfoil.journal.journal import Item, RunInfo, Status
-from counterfoil.journal.log import ChainedLog, Rest
+from counterfoil.journal.log import ChainedLog, Rest, holding
 from counterfoil.journal.portable import Transcript
 from counterfoil.journal.postgres import statements
 from counterfoil.journal.postgres.copy import adopt, take
+from counterfoil.journal.postgres.erase import Forget, erase, erasure_of, remove
 from counterfoil.journal.postgres.schema import ensure
 from counterfoil.journal.postgres.server import Connection, Server
 from counterfoil.journal.postgres.statements import (
@@ -35,7 +37,7 @@ from counterfoil.journal.postgres.statements import (
 )
 from counterfoil.journal.postgres.worker import Reader, Writer
 from counterfoil.types.entry import Entry, Record
-from counterfoil.types.error import JournalCorrupt, JournalError, RunBusy, RunNotFound
+from counterfoil.types.error import JournalCorrupt, JournalError, RunBusy, RunErased, RunNotFound
 from counterfoil.types.grant import Grant
 
 _ITEMS = """
@@ -45,11 +47,12 @@ JOIN counterfoil.inbox i ON i.session = u.session AND i.n > u.after ORDER BY i.s
 _RUNS = """
 SELECT id, status, requester, epoch, created, updated, wake,
        CASE WHEN status = 'waiting' THEN coalesce(due <= %b, false)
-            WHEN status <> 'running' OR owner = %b THEN false WHEN owner = '' THEN true
+            WHEN status <> 'running' THEN false WHEN owner = %b THEN NULL WHEN owner = '' THEN true
             ELSE pg_try_advisory_xact_lock_shared(split_part(owner, ':', 3)::bigint) OR NOT {seen} END AS ready
 FROM (
     SELECT * FROM counterfoil.session
     WHERE (%b::text IS NULL OR requester = %b)
+    AND (%b::float8 IS NULL OR updated >= %b) AND (%b::float8 IS NULL OR updated < %b)
     AND (%b::text IS NULL OR status = %b OR (%b = 'ready' AND (status = 'running' OR status = 'waiting' AND due <= %b)))
     ORDER BY created DESC, n DESC LIMIT %b
 ) s ORDER BY created DESC, n DESC""".replace("{seen}", SEEN)
@@ -95,7 +98,7 @@ class PostgresJournal:
             ensure(connections[0], self.server, create=create)
             self.server.warn_if_unsafe(connections[0])
             connections.append(self.server.connect())
-            self.writer = Writer(self.server, connections[0], beat=min(2.0, lease / 5))
+            self.writer = Writer(self.server, connections[0], lease=lease)
         except BaseException as error:
             for each in connections:
                 each.close()
@@ -111,27 +114,29 @@ class PostgresJournal:
     async def create(self, run_id: str, requester: str, entries: Sequence[Entry]) -> PostgresLog:
         """Begin a run with its first entries."""
         log = PostgresLog(self, run_id, 1, 0, origin(run_id))
-        await self.writer.ask(Job(create, Creation(requester, self.writer.owner, log.batch(entries))))
-        self.held.add(run_id)
+        with holding(self.held, run_id):
+            await self.writer.ask(Job(create, Creation(requester, self.writer.owner, log.batch(entries))))
         return log
 
     async def claim(self, run_id: str) -> tuple[PostgresLog, list[Record]]:
         """Become a run's owner and read it."""
         if run_id in self.held:
             raise RunBusy(f"run {run_id} is being worked on in this process")
-        self.held.add(run_id)
-        try:
+        with holding(self.held, run_id):
             job = Job(claim, Claim(run_id, self.writer.owner, time.time(), self.lease), durable=True)
-            epoch, head, hash = await self.writer.ask(job)
+            try:
+                epoch, head, hash = await self.writer.ask(job)
+            except RunErased:
+                await self.read(run_id)  # it says when, and by whom
+                raise
             records = await self.read(run_id)
-        except BaseException:
-            self.held.discard(run_id)
-            raise
         return PostgresLog(self, run_id, epoch, head, hash), records
 
     async def read(self, run_id: str) -> list[Record]:
         """Read a run without owning it."""
         rows = await self.reader.read(lambda db: _rows(db, run_id))
+        if rows and rows[0][4] == b"" and (found := await self._erasure(run_id)) is not None:
+            raise was_erased(run_id, found.at, found.by)
         records: list[Record] = []
         for seq, epoch, at, v, body, _, hash, _ in rows:
             if body is None:
@@ -158,14 +163,23 @@ class PostgresJournal:
         return await self.items(run_id, 0)
 
     async def runs(
-        self, *, status: Status | None = None, requester: str | None = None, limit: int = 100
+        self,
+        *,
+        status: Status | None = None,
+        requester: str | None = None,
+        since: float | None = None,
+        before: float | None = None,
+        limit: int = 100,
     ) -> list[RunInfo]:
-        """List runs, the latest first. One whose owner is gone while running, or that is due, is `ready`."""
-        owner, at = self.writer.owner, time.time()
-        given = (at, owner, self.lease, requester, requester, status, status, status, at, limit)
+        """List runs, the latest first. One that nobody works on although it says so, or that is due, is `ready`."""
+        owner, at, ours = self.writer.owner, time.time(), set(self.held)
+        narrowing = (requester, requester, since, since, before, before, status, status, status, at)
+        given = (at, owner, self.lease, *narrowing, limit)
         rows = await self.reader.read(lambda db: db.execute(_RUNS, given, binary=True).fetchall())
         found: list[RunInfo] = []
         for id, stored, who, epoch, created, updated, wake, ready in rows:
+            if ready is None:  # ours: unless we work on it, it was left behind by something that failed
+                ready = id not in ours and id not in self.held
             now: Status = "ready" if ready else stored
             if status in (None, now):
                 found.append(
@@ -201,6 +215,30 @@ class PostgresJournal:
             found.extend(f"run {id}: {fault}" for fault in await self.reader.read(partial(_faults, run_id=id)))
         return found
 
+    async def _erasure(self, run_id: str) -> Erasure | None:
+        found: Erasure | None = await self.reader.read(partial(erasure_of, run_id=run_id))
+        return found
+
+    async def erase(self, requester: str, *, by: str) -> Erased:
+        """Erase what one requester's runs hold. The server itself keeps dead rows until it vacuums."""
+        if not by:
+            raise JournalError("an erasure needs a name: by='...'")
+        found: Erased = await self.writer.ask(
+            Job(erase, Forget(requester, by, time.time(), stand_in(requester)), durable=True)
+        )
+        return found
+
+    async def erasures(self, requester: str) -> list[Erasure]:
+        """What was erased of that person, one per run."""
+        ask = "SELECT session, who FROM counterfoil.erasure ORDER BY at"
+        rows = await self.reader.read(lambda db: db.execute(ask).fetchall())
+        theirs = {who for who in {who for _, who in rows} if is_of(who, requester)}
+        return [found for id, who in rows if who in theirs and (found := await self._erasure(id)) is not None]
+
+    async def remove(self, run_id: str, hash: str) -> None:
+        """Take a run out that is done and still ends in that hash."""
+        await self.writer.ask(Job(remove, (run_id, hash), durable=True))
+
     async def take(self, run_id: str) -> Transcript:
         """Read a run as it is stored."""
         run: Transcript = await self.reader.read(partial(take, run_id=run_id))
@@ -230,7 +268,8 @@ def _faults(db: Connection, run_id: str) -> list[str]:
         db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         end = db.execute("SELECT head, hash FROM counterfoil.session WHERE id = %s", (run_id,)).fetchone()
         rows = db.execute(ROWS, (run_id,), prepare=True, binary=True).fetchall()
-    return faults(run_id, rows, *end) if end else []
+        erasure = erasure_of(db, run_id)
+    return faults(run_id, rows, end[0], end[1], erasure) if end else []
 
 
 def _items(db: Connection, asked: Sequence[tuple[str, int]]) -> dict[str, list[Item]]:

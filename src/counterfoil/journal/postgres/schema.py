@@ -41,6 +41,14 @@ CREATE TABLE counterfoil.granted (
     id text PRIMARY KEY, n bigint GENERATED ALWAYS AS IDENTITY, requester text NOT NULL, data bytea NOT NULL,
     revoked double precision, by text NOT NULL DEFAULT '');
 CREATE INDEX granted_requester ON counterfoil.granted (requester);
+CREATE TABLE counterfoil.erasure (
+    session text PRIMARY KEY, at double precision NOT NULL, by text NOT NULL, who text NOT NULL,
+    records integer NOT NULL, items integer NOT NULL, hash text NOT NULL);
+CREATE INDEX event_blob ON counterfoil.event (digest) WHERE data IS NULL;
+CREATE OR REPLACE VIEW counterfoil.entry AS
+    SELECT e.session, e.seq, e.epoch, to_timestamp(e.at) AS at, e.kind,
+           convert_from(nullif(coalesce(e.data, b.bytes), ''), 'UTF8')::json AS data
+    FROM counterfoil.event e LEFT JOIN counterfoil.blob b ON e.data IS NULL AND b.sha256 = e.digest;
 CREATE TABLE counterfoil.owner (lock bigint PRIMARY KEY, seen timestamptz NOT NULL) WITH (fillfactor = 50);
 """
 

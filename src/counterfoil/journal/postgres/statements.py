@@ -14,7 +14,7 @@ import msgspec
 
 from counterfoil.journal.log import Batch, ChainedLog, Rest, lost
 from counterfoil.journal.postgres.server import Connection
-from counterfoil.types.error import JournalError, RunBusy, RunNotFound
+from counterfoil.types.error import JournalError, RunBusy, RunErased, RunNotFound
 from counterfoil.types.grant import Grant
 
 Collect = Callable[[], list[Any]]
@@ -124,14 +124,15 @@ _CLAIM = """
 WITH found AS MATERIALIZED (
     SELECT id, status, owner, epoch, head, hash FROM counterfoil.session WHERE id = %b FOR UPDATE
 ), judged AS MATERIALIZED (
-    SELECT *, CASE WHEN status <> 'running' OR owner = '' OR owner = %b THEN true
+    SELECT *, CASE WHEN status = 'erased' THEN false
+                   WHEN status <> 'running' OR owner = '' OR owner = %b THEN true
                    ELSE pg_try_advisory_xact_lock_shared(split_part(owner, ':', 3)::bigint)
                         OR NOT {seen} END AS free FROM found
 ), taken AS (
     UPDATE counterfoil.session s SET status = 'running', owner = %b, epoch = s.epoch + 1, updated = %b
     FROM judged j WHERE s.id = j.id AND j.free
 )
-SELECT free, owner, epoch + 1, head, hash FROM judged""".replace("{seen}", SEEN)
+SELECT free, owner, epoch + 1, head, hash, status FROM judged""".replace("{seen}", SEEN)
 
 _LOCK = "SELECT 1 FROM counterfoil.session WHERE id = %b FOR UPDATE"
 # The row of the run is locked by now, so nobody else counts at the same time.
@@ -244,11 +245,13 @@ def claim(to: Sending, claims: Sequence[Claim]) -> Collect:
             row = cursor.fetchone()
             if row is None:
                 outcomes.append(RunNotFound(f"there is no run {each.run_id!r} in this journal"))
+            elif row[5] == "erased":
+                outcomes.append(RunErased(f"run {each.run_id}: its payloads were erased"))
             elif not row[0]:
                 host, pid, _ = row[1].rsplit(":", 2)
                 outcomes.append(RunBusy(f"run {each.run_id} is being worked on by process {pid} on {host}"))
             else:
-                outcomes.append(tuple(row[2:]))
+                outcomes.append(tuple(row[2:5]))
         return outcomes
 
     return collect

@@ -106,9 +106,10 @@ class Writer(_Line):
     fails the jobs of that moment; whether the server kept them only it knows.
     """
 
-    def __init__(self, server: Server, connection: Connection, *, beat: float) -> None:
-        self.beat = self._often = beat
-        self._seen = -beat
+    def __init__(self, server: Server, connection: Connection, *, lease: float) -> None:
+        self.beat = self._often = min(2.0, lease / 5)
+        self._seen = -self._often
+        self._lease = lease
         self.key = secrets.randbits(63)
         host = socket.gethostname().replace(":", "-")
         self.owner = f"{host}:{os.getpid()}:{self.key}"
@@ -122,6 +123,9 @@ class Writer(_Line):
     def greet(self, db: Connection) -> None:
         """Take this process's lock. One that an earlier connection still holds is taken away: it is dead to us."""
         self.level = durable_level(db)
+        # One that stops in the middle of a transaction must not keep its runs locked for longer than it may be silent.
+        with suppress(DatabaseError):  # since Postgres 17
+            db.execute(b"SET transaction_timeout TO %d" % max(1, self._lease * 1000))
         # Nobody else ever holds this key but for a look (shared), so whoever has it exclusively is our own past.
         db.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' AND granted "
@@ -173,7 +177,7 @@ class Writer(_Line):
         to = Sending(self.connection(), self.level if durable else "off")
         parts = [(do, list(each)) for do, each in groupby(jobs, _do_of)]
         try:
-            if len(parts) == 1 and jobs[0].do is append:
+            if len(parts) == 1 and jobs[0].do is append and not any(job.about.blobs for job in jobs):
                 collected = [append(to, [job.about for job in jobs])()]  # one statement is a transaction by itself
             else:
                 with to.db.pipeline():

@@ -22,6 +22,8 @@ _NOTES = frozenset({"description", "title", "default", "examples", "example", "d
 _SCHEMAS = frozenset({"items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"})
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uri uuid".split())  # noqa: SIM905 a list to read
+"""What llguidance can hold a string to. Other formats are for who reads the schema; the gate checks what it can."""
 _SPACING = {"whitespace_flexible": False, "key_separator": ": ", "item_separator": ", "}
 
 
@@ -83,7 +85,7 @@ def bound(schema: Any) -> Any:
             result[key] = [bound(each) for each in listed]
         elif key in _SCHEMAS:
             result[key] = bound(value)
-        elif key not in _NOTES:
+        elif key not in _NOTES and not (key == "format" and value not in _FORMATS):
             result[key] = value
     free = not result.keys() & {"enum", "const", "$ref", "pattern", "format"}
     if result.get("type") == "string" and free:

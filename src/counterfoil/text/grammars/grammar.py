@@ -86,6 +86,14 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, tag_field="class", forb
         """Write the calls of one stretch. Raises `Unwritable`."""
         raise NotImplementedError
 
+    def halts(self) -> tuple[str, ...]:
+        """Where generation has to stop while calls may be written: the model would go on with a result of its own."""
+        return ()
+
+    def halted(self, text: str) -> str:
+        """What has to be put back behind a reply that a halt may have ended, for its call to be whole."""
+        return ""
+
 
 @lru_cache(maxsize=4096)
 def tokens(literal: str) -> tuple[str, ...]:

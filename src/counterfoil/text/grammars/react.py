@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any, Literal
 
 from counterfoil.text.cast import Schemas, cast
 from counterfoil.text.grammars.grammar import Grammar, Here, Unwritable, broken, name_error, written
@@ -16,6 +17,9 @@ _NUMBER = re.compile(r"[^\S\n]{0,3}\d{0,6}[^\S\n]{0,3}:")
 _LABEL = re.compile(
     r"[^\S\n]{0,3}(?:(?:Thought|Action Input|Action|Observation|Final Answer)[^\S\n]{0,3}\d{0,6}[^\S\n]{0,3}:)"
 )
+_LABEL_LINE = re.compile(
+    r"^[^\S\n]{0,3}(Thought|Action Input|Action|Observation|Final Answer)[^\S\n]{0,3}\d{0,6}[^\S\n]{0,3}:", re.MULTILINE
+)
 _LOOK = 40
 _INLINE = re.compile(r"[^\S\n]*")
 _LINE = markers("\n")
@@ -23,7 +27,17 @@ _FINISH = "Finish"
 
 
 class ReactCalls(Grammar, frozen=True, kw_only=True, tag="react"):
-    """`Action: f` and `Action Input: {...}`; read as well: `Action 1: f[text]` and `Finish[answer]`."""
+    """`Action: f` and `Action Input: {...}`, or `Action: f[text]` and `Finish[answer]`: either reads both.
+
+    In brackets stands the text of a tool's only parameter, or a JSON object.
+    """
+
+    form: Literal["input", "brackets"] = "input"
+
+    @property
+    def answer(self) -> tuple[str, str]:
+        """What the final answer is written between."""
+        return ("Action: Finish[", "]") if self.form == "brackets" else ("Final Answer: ", "")
 
     @property
     def reads_all(self) -> bool:
@@ -92,21 +106,31 @@ class ReactCalls(Grammar, frozen=True, kw_only=True, tag="react"):
 
     def _bracketed(self, here: Here, name: str, raw: list[str]) -> Wait[None]:
         rest: list[str] = []
-        yield from here.src.until(_LINE, rest.append)
+        ended = (yield from here.src.until(_LINE, rest.append)) is not None
         text = "".join(rest).rstrip()
         if name == _FINISH and text.endswith("]"):
             here.out.end_said("\n")
             here.out.apart()
             here.out.text(text[:-1])
+            here.out.end_said()
+            here.out.apart()
             return
         raw.extend(rest)
         error = name_error(name)
-        if error is None and not text.endswith("]"):
+        inner, known = text[:-1], here.schemas.properties(name)
+        arguments = _object(inner) if known else read_object(inner.strip() or "{}")[0]
+        whole = ended or arguments is not None or inner.count("[") == inner.count("]")
+        if error is None and not (text.endswith("]") and whole):
             error = "cut off before the closing ]"
+        elif error is None and inner.startswith("{") and arguments is None:
+            error = read_object(inner)[1]
         if error is not None:
             here.out.call("" if name_error(name) else name, None, "".join(raw), error)
+            return
+        if arguments is not None:
+            here.out.call(name, arguments, "".join(raw))
         else:
-            single(here, name, text[:-1], "".join(raw))
+            single(here, name, inner, "".join(raw))
 
     def _input(self, here: Here, name: str, raw: list[str]) -> Wait[None]:
         src, out = here.src, here.out
@@ -143,7 +167,10 @@ class ReactCalls(Grammar, frozen=True, kw_only=True, tag="react"):
 
     def prose(self, text: str, answer: tuple[str, str], after: str, last: bool) -> str:
         """Write prose."""
-        return f"Final Answer: {text}" if last or after == "reasoning" else text
+        if not last and after != "reasoning":
+            return text
+        before, behind = self.answer if "\n" not in text else ("Final Answer: ", "")
+        return f"{before}{text}{behind}"
 
     def write(self, calls: Sequence[ToolCall], schemas: Schemas, shielded: Markers) -> str:
         """Write the calls of one stretch."""
@@ -153,9 +180,49 @@ class ReactCalls(Grammar, frozen=True, kw_only=True, tag="react"):
                 parts.append(f"Action{broken(call)}")
             elif name_error(call.name):
                 raise Unwritable(f"{call.name!r} cannot be written as an action: choose letters, digits, _ and -")
+            elif self.form == "brackets":
+                parts.append(f"Action: {call.name}[{_inner(call, schemas, shielded)}]")
             else:
                 parts.append(f"Action: {call.name}\nAction Input: {written(call, shielded)}")
         return "\n".join(parts)
+
+    def halts(self) -> tuple[str, ...]:
+        """Where generation has to stop."""
+        return ("\nObservation",)
+
+    def halted(self, text: str) -> str:
+        """What has to be put back: the line break behind an action, without which it may be cut off."""
+        last = ""
+        for found in _LABEL_LINE.finditer(text):
+            last = found[1]
+        return "\n" if last.startswith("Action") else ""
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    return read_object(text)[0] if text.startswith("{") else None
+
+
+def _inner(call: ToolCall, schemas: Schemas, shielded: Markers) -> str:
+    """What stands in the brackets of a call."""
+    held = only_text(call, schemas)
+    # What holds a bracket could be cut off at it.
+    plain = held is not None and not {"\n", "]"} & set(held) and not held.startswith("{")
+    if held is not None and plain and not shielded.pattern.search(held):
+        return held
+    return written(call, shielded)
+
+
+def only_text(call: ToolCall, schemas: Schemas) -> str | None:
+    """The text of a call that has nothing but one, where that is all that its tool takes."""
+    held = [each for each in (call.arguments or {}).values() if isinstance(each, str)]
+    if (
+        len(call.arguments or {}) == len(held) == 1
+        and call.name not in schemas.assumed
+        and schemas.properties(call.name) == list(call.arguments or {})
+        and schemas.types(call.name, next(iter(call.arguments or {}))) == ("string",)
+    ):
+        return held[0]
+    return None
 
 
 def _to_label(here: Here, sink: Sink) -> Wait[bool]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from counterfoil.text.cast import Schemas
 from counterfoil.text.grammars.grammar import Grammar, Here, Unwritable, broken, name_error
-from counterfoil.text.grammars.react import single
+from counterfoil.text.grammars.react import only_text, single
 from counterfoil.text.jsontext import shield
 from counterfoil.text.literals import Misread, read_keywords, write_keywords
 from counterfoil.text.source import Markers, Wait, markers
@@ -17,6 +17,8 @@ _HEAD = re.compile(r"\[[^\W\d][\w.\-]{0,100}\(")
 _LOOK = 110
 _ARROWS = (") ->", ")->", ") →", ")→")
 _ENDS = (")]", *_ARROWS)
+_OPEN = re.compile(r"\[[^\W\d][\w.\-]{0,100}\((?:(?!\)\]|\) ?->|\) ?→)[^\n])*\)[^\S\n]*\Z")
+_TAIL = 1000
 _KEYWORD = re.compile(r"\s*(?:[^\W\d][\w\-]*\s*=|\*\*\{|\Z)")
 
 
@@ -79,6 +81,14 @@ class ToolformerCalls(Grammar, frozen=True, kw_only=True, tag="toolformer"):
                     return
         single(here, name, text, raw)
 
+    def halts(self) -> tuple[str, ...]:
+        """Where generation has to stop."""
+        return ("->", "→")
+
+    def halted(self, text: str) -> str:
+        """What has to be put back: the arrow behind a call, without which it may be cut off."""
+        return "->" if _OPEN.search(text[-_TAIL:].rpartition("\n")[2]) else ""
+
     def write(self, calls: Sequence[ToolCall], schemas: Schemas, shielded: Markers) -> str:
         """Write the calls of one stretch."""
         return "".join(self._written(call, schemas, shielded) for call in calls)
@@ -88,15 +98,12 @@ class ToolformerCalls(Grammar, frozen=True, kw_only=True, tag="toolformer"):
             return f"[{broken(call)}"
         if name_error(call.name):
             raise Unwritable(f"{call.name!r} cannot be written as a name: choose letters, digits, _ and -")
-        only = [held for held in call.arguments.values() if isinstance(held, str)]
+        held = only_text(call, schemas)
         if (
-            len(call.arguments) == len(only) == 1
-            and call.name not in schemas.assumed
-            and schemas.properties(call.name) == list(call.arguments)
-            and schemas.types(call.name, next(iter(call.arguments))) == ("string",)
-            and not _KEYWORD.match(only[0])
-            and not shielded.pattern.search(only[0])
-            and not {"\n", ")"} & {*only[0][-1:], "\n" if "\n" in only[0] else ""}
+            held is not None
+            and not _KEYWORD.match(held)
+            and not shielded.pattern.search(held)
+            and not {"\n", ")"} & {*held[-1:], "\n" if "\n" in held else ""}
         ):
-            return f"[{call.name}({only[0]})]"
+            return f"[{call.name}({held})]"
         return f"[{call.name}({shield(write_keywords(call.arguments, json=True), shielded)})]"

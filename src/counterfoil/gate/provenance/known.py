@@ -1,0 +1,326 @@
+"""What a run has read, and from whom: an index that is part of the fold.
+
+Adding a text is cheap, however long it is. What results contain is looked into when a consequential call is judged,
+each result once, so that neither the texts nor the number of them makes a later look-up slower.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from counterfoil.gate.provenance.leaves import label_value, labelled, records, scalars
+from counterfoil.gate.provenance.plan import Intent, Plan, Result
+from counterfoil.gate.provenance.words import Words, fold, key
+from counterfoil.tools.guess import Handling, words_of
+from counterfoil.types.json import is_object
+from counterfoil.types.label import NEUTRAL, Integrity, Label, Leaves, Origin, join
+
+_SHORT = 4
+"""Identifiers of fewer digits are everywhere in prose: they are not matched against it."""
+_TOLD = 80
+"""How much of a call's arguments a source is named by."""
+_AMOUNT = re.compile(r"-?\d{1,15}(\.\d+)?")
+_SEARCHED = 1_000_000
+"""How many characters, the newest first, are searched to tell a person where a value was found."""
+_AS_INPUT: dict[Origin, Integrity] = {Origin.USER: "user", Origin.CONFIG: "config", Origin.CLEAN: "config",
+                                      Origin.MODEL: "untrusted"}  # fmt: skip
+
+
+class _Read:
+    """One text: a result, or what was said. It is looked into later, if at all."""
+
+    __slots__ = ("_folded", "_value", "arguments", "clean", "label", "leaves", "text", "tool")
+
+    def __init__(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        text: str,
+        label: Label,
+        leaves: Leaves | None = None,
+        clean: bool = False,
+    ) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.text = text
+        self.label = label
+        self.leaves = leaves
+        self.clean = clean
+        self._value: Any = self
+        self._folded: str | None = None
+
+    @property
+    def source(self) -> str:
+        """What it is, in words."""
+        if not self.arguments:
+            return self.label.source
+        told = ", ".join([str(each) for each in self.arguments.values()])[:_TOLD]
+        return f"{self.label.source or self.tool} ({told})"
+
+    @property
+    def folded(self) -> str:
+        """The text as values are compared with it."""
+        if self._folded is None:
+            self._folded = fold(self.text)
+        return self._folded
+
+    @property
+    def value(self) -> Any:
+        """What the result is as JSON; `None` if it is not, or was cut. Kept, once asked for."""
+        if self._value is self:
+            self._value = self.decoded()
+        return self._value
+
+    def decoded(self) -> Any:
+        """The same, not kept."""
+        if self.leaves is not None and self.leaves.text:
+            return self.text
+        try:
+            return msgspec.json.decode(self.text)
+        except msgspec.DecodeError:
+            return None
+
+
+class Known:
+    """Every text that entered a run's context, with its label; the plan; what people endorsed.
+
+    `config` are values that the application vouches for, `me` the requester's own names with its services (addresses,
+    account numbers): those are vouched for too.
+    """
+
+    def __init__(self, config: Collection[str] = (), me: Collection[str] = ()) -> None:
+        self.me = frozenset(key(each) for each in me)
+        self.label = NEUTRAL
+        """The join of everything read, but for the sources."""
+        self.tainted = False
+        """Whether something that an outsider may have written is in the context."""
+        self.plan = Plan()
+        self._user = Words()
+        self._config = Words()
+        self._vouched = {key(each) for each in config} | self.me
+        self._endorsed: set[tuple[str, str, str]] = set()
+        self._values: dict[str, dict[str, Origin]] = {}
+        self._secrets: set[str] = set()
+        self._pending: list[_Read] = []
+        self._reads: dict[str, list[_Read]] = {}
+        self._texts: list[_Read] = []
+        self._clean: bool | None = None
+
+    # -- what enters
+
+    def say(self, text: str, label: Label) -> None:
+        """Take up a text that is no tool's result: of the requester, the application, or pasted in by one of them."""
+        self._look()  # what was read before must be seen with the words that there were then
+        if label.integrity == "user":
+            self._user.add(text)
+        elif label.integrity == "config":
+            self._config.add(text)
+        self._enter(_Read("", {}, text, label))
+
+    def read(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        text: str,
+        label: Label,
+        leaves: Leaves | None = None,
+    ) -> None:
+        """Take up the result of a call, as `label` labelled it."""
+        read = _Read(tool, arguments, text, label, leaves, not self.tainted if self._clean is None else self._clean)
+        self._reads.setdefault(tool, []).append(read)
+        if leaves is not None:
+            self._pending.append(read)
+        self._enter(read)
+
+    def turn(self) -> None:
+        """The model spoke: what it asks for from now on, it asks having read all that there is so far."""
+        self._clean = not self.tainted
+
+    def _enter(self, read: _Read) -> None:
+        label = read.label
+        if label.readers is not None or label.secret or label.integrity != self.label.integrity:
+            self.label = join(self.label, Label(label.integrity, "", label.readers, label.secret))
+        if label.integrity == "untrusted":
+            self.tainted = True
+            self._texts.append(read)
+
+    # -- what people and the application decide; each of these is a journalled act
+
+    def intend(self, intents: Collection[Intent], *, by_model: bool) -> bool:
+        """Add to the plan. A model may not, once something untrusted was read. Says whether it was added."""
+        if by_model and self.tainted:
+            return False
+        self.plan.declare(tuple(intents))
+        return True
+
+    def endorse(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """A person approved a call: these values are theirs, in these places of this tool and nowhere else."""
+        for argument, value in arguments.items():
+            self._endorsed.update((tool, argument, key(each)) for each in scalars(value))
+
+    def declassify(self, text: str) -> None:
+        """A person vouches for one text that was read: its words are theirs. The others taint the context still."""
+        self._look()
+        self._user.add(text)
+        self._texts = [each for each in self._texts if each.text != text]
+        if self.tainted and not self._texts:
+            self.label = msgspec.structs.replace(self.label, integrity="typed")
+            self.tainted = False
+
+    # -- looking up
+
+    def origin(self, value: Any, tool: str, argument: str, how: Handling, inside: str = "") -> Origin:
+        """Where one leaf of an argument came from; `inside` is its path in the argument."""
+        name, role = key(value), how.role(argument)
+        if (tool, argument, name) in self._endorsed:
+            return Origin.USER
+        acted_on = role in ("target", "critical", "resource")
+        naming = frozenset(words_of(argument)) - {"id", "ids"} if acted_on else None
+        if role == "critical" and isinstance(value, str) and _AMOUNT.fullmatch(value):
+            value = float(value)  # an amount, and no part of a date or of a number of hours
+        short = role in ("target", "resource") and name.isdigit() and len(name) < _SHORT
+        if not short and self._user.contain(value, naming):
+            return Origin.USER
+        if any(self._user.contain(each) for each in how.words.get(argument, {}).get(name, ())):
+            return Origin.USER
+        if name in self._vouched or (not short and self._config.contain(value, naming)):
+            return Origin.CONFIG
+        self._look()
+        found = self._values.get(name)
+        if found and name not in self._secrets:
+            here = [
+                origin
+                for place, origin in found.items()
+                if not name.isdigit() or _akin(place, tool, f"{argument} {inside}")
+            ]
+            if here:
+                return min(here)
+        return Origin.MODEL if self.tainted else Origin.CLEAN
+
+    def carries_secret(self, value: Any) -> bool:
+        """Whether a leaf has a secret that was read in it."""
+        self._look()
+        text = key(value)
+        return any(len(each) >= _SHORT and each in text for each in self._secrets)
+
+    def label_result(
+        self,
+        tool: str,
+        how: Handling,
+        arguments: Mapping[str, Any],
+        value: Any,
+        *,
+        requester: str = "",
+        given: Label | None = None,
+    ) -> tuple[Label, Leaves | None]:
+        """Label what a call returned: its value as JSON, before it is cut. `given` is the label the tool put on it."""
+        if given is None and not how.declared and not how.private and not how.secret and isinstance(value, str):
+            return how.outside, None
+        return label_value(
+            value,
+            how,
+            tool,
+            me=self.me,
+            requester=requester,
+            inputs=self.inputs(tool, how, arguments) if how.declared else None,
+            given=given,
+            made=how.act_of(arguments) not in ("read", "fetch"),
+        )
+
+    def inputs(self, tool: str, how: Handling, arguments: Mapping[str, Any]) -> dict[str, Integrity]:
+        """The integrity of a call's text arguments, for `label_value`."""
+        return {
+            key(each): _AS_INPUT.get(self.origin(each, tool, argument, how), "system")
+            for argument, value in arguments.items()
+            for each in scalars(value)
+            if isinstance(each, str)
+        }
+
+    def source(self, value: Any) -> str:
+        """In what text of an outsider's a value is, for a person to read; empty if it is in none of the newest."""
+        wanted, searched = key(value), 0
+        for each in reversed(self._texts):
+            searched += len(each.text)
+            if wanted and wanted in each.folded:
+                return each.source
+            if searched > _SEARCHED:
+                break
+        return ""
+
+    def results(self, tool: str) -> Sequence[Result]:
+        """The results of a tool in order, for the plan's rules."""
+        return self._reads.get(tool, ())
+
+    # -- looking into results
+
+    def _look(self) -> None:
+        pending, self._pending = self._pending, []
+        for read in pending:
+            self._look_into(read)
+
+    def _look_into(self, read: _Read) -> None:
+        assert read.leaves is not None, "a result without labels inside is not looked into"
+        value = read.decoded()
+        picked = None if read.leaves.text else self._singled_out(read, records(value))
+        for leaf, integrity, secret in labelled(value, read.leaves):
+            name = key(leaf.value)
+            if secret:
+                self._secrets.add(name)
+            elif integrity in ("system", "user", "config") and not isinstance(leaf.value, bool):
+                origin = Origin.KEYED if leaf.record == picked and integrity == "system" else Origin.SYSTEM
+                places = self._values.setdefault(name, {})
+                place = f"{read.tool} {leaf.path}"
+                places[place] = min(origin, places.get(place, origin))
+
+    def _singled_out(self, read: _Read, found: Sequence[Any]) -> int | None:
+        """Which record the requester's own words singled out, or this run made."""
+        assert read.leaves is not None, "a result without labels inside is not looked into"
+        if read.leaves.made:
+            return 0 if len(found) == 1 else None
+        # Reading is free, so whoever has read orders could look for a record until one looks singled out.
+        if not read.clean and not self.plan.has_look_up(read.tool, read.arguments, read.leaves.keys):
+            return None
+        given = [(name, each) for name in read.leaves.keys for each in scalars(read.arguments.get(name)) if each != ""]
+        if not given or not all(self._theirs(each, name, read) for name, each in given):
+            return None
+        if len(found) == 1:
+            return 0
+        named = {key(each) for _, each in given}
+        exact = [n for n, record in enumerate(found) if is_object(record) and named & set(_texts(record))]
+        return exact[0] if len(exact) == 1 else None
+
+    def _theirs(self, value: Any, argument: str, read: _Read) -> bool:
+        """Whether a look-up is by a phrase or a name of the requester's: their single words would find anything."""
+        phrase = isinstance(value, str) and " " in value.strip()
+        if self._user.contain(value, None if phrase else frozenset(words_of(argument))):
+            return True
+        places = self._values.get(key(value), {})
+        return any(origin == Origin.KEYED and _akin(place, read.tool, "") for place, origin in places.items())
+
+
+_VERBS = frozenset(
+    re.findall(
+        r"\w+",
+        "get list search find read view show check count create add append delete remove cancel update set send share "
+        "reschedule schedule move copy make new all by of in for from to id ids",
+    )
+)
+
+
+def _akin(place: str, tool: str, argument: str) -> bool:
+    """Whether an identifier found in one place can be meant by an argument: file 11 is not e-mail 11."""
+    return bool(_nouns(place) & (_nouns(argument) or _nouns(tool)))
+
+
+def _nouns(name: str) -> frozenset[str]:
+    return frozenset(word.rstrip("s") for part in name.split() for word in words_of(part) if word not in _VERBS)
+
+
+def _texts(record: Mapping[str, Any]) -> Iterator[str]:
+    for value in record.values():
+        if isinstance(value, str):
+            yield key(value)

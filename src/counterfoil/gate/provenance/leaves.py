@@ -1,0 +1,190 @@
+"""The leaves of a structured value, and the label of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from counterfoil.gate.provenance.words import key
+from counterfoil.tools.guess import Handling
+from counterfoil.types.json import is_array, is_object
+from counterfoil.types.label import Integrity, Label, Leaves, join, lowest
+
+_ONE_WORD = re.compile(r"[\w.:+@/#-]{0,64}|[-\d:., TZ/]{0,40}")
+"""What `typed` text may look like: one word, a number, a date. Anything longer could carry orders."""
+_NAME = 64
+"""Longer keys, and those that are no identifier, are text that somebody may have written."""
+_ECHO = 4
+"""Shorter inputs are not looked for in results: they are everywhere."""
+
+
+class Leaf(NamedTuple):
+    """A scalar of a result, or a key that is no plain name: which record, the path inside it, and the value."""
+
+    record: int
+    path: str
+    value: Any
+
+
+def records(value: Any) -> list[Any]:
+    """The records of a result: the items of a list, or the one thing that it is."""
+    return value if is_array(value) else [] if value is None else [value]
+
+
+def walk(value: Any) -> Iterator[Leaf]:
+    """Every leaf of a result."""
+    for number, record in enumerate(records(value)):
+        stack: list[tuple[str, Any]] = [("", record)]
+        while stack:
+            at, item = stack.pop()
+            if is_object(item):
+                for name, each in reversed(item.items()):
+                    plain = name.isidentifier()
+                    inner = name if plain else name.replace(".", "\0")  # so that no key can pretend to be a path
+                    inner = f"{at}.{inner}" if at else inner
+                    stack.append((inner, each))
+                    if not plain or len(name) > _NAME:
+                        stack.append((inner, name))
+            elif is_array(item):
+                stack.extend([(at, each) for each in reversed(item)])
+            elif item is not None:
+                yield Leaf(number, at, item)
+
+
+def scalars(value: Any) -> Iterator[Any]:
+    """The scalars of an argument."""
+    for _, _, each in walk([value]):
+        yield each
+
+
+def covers(pattern: str, path: str) -> bool:
+    """Whether a declared path covers a leaf's: it is the path, or leads to it; `*` stands for one key."""
+    want, have = pattern.split("."), path.split(".")
+    return len(want) <= len(have) and all(a in ("*", b) for a, b in zip(want, have, strict=False))
+
+
+def declared_integrity(path: str, fields: Mapping[str, Integrity], default: Integrity) -> Integrity:
+    """What is declared of a path: by the longest that covers it, and of those the one with the fewest `*`."""
+    if not fields:
+        return default
+    if (exact := fields.get(path)) is not None:
+        return exact
+    found = [pattern for pattern in fields if covers(pattern, path)]
+    if not found:
+        return default
+    return fields[max(found, key=lambda each: (each.count("."), -each.split(".").count("*")))]
+
+
+def integrity_of(leaf: Leaf, leaves: Leaves) -> Integrity:
+    """The integrity of one leaf.
+
+    What is declared `typed` and is more than one word is untrusted all the same, and a number or a flag is never worse
+    than `typed`: it cannot carry orders.
+    """
+    return _integrity(leaf, leaves, declared_integrity(leaf.path, leaves.fields, leaves.default))
+
+
+def _integrity(leaf: Leaf, leaves: Leaves, said: Integrity) -> Integrity:
+    if said in ("typed", "untrusted"):
+        if leaf.record in leaves.own:
+            said = "user"
+        elif not isinstance(leaf.value, str):
+            said = "typed"
+        elif said == "typed" and not _ONE_WORD.fullmatch(leaf.value):
+            said = "untrusted"
+    if leaves.lowered and (echoed := leaves.lowered.get(f"{leaf.record}.{leaf.path}")) is not None:
+        said = lowest(said, echoed)
+    return said
+
+
+def labelled(value: Any, leaves: Leaves) -> Iterator[tuple[Leaf, Integrity, bool]]:
+    """Every leaf of a result with its integrity, and whether it is secret. Each path is looked up once."""
+    paths: dict[str, tuple[Integrity, bool]] = {}
+    for leaf in [Leaf(0, "", value)] if leaves.text else walk(value):
+        known = paths.get(leaf.path)
+        if known is None:
+            said = declared_integrity(leaf.path, leaves.fields, leaves.default)
+            known = paths[leaf.path] = said, bool(leaves.secret) and is_secret(leaf, leaves.secret)
+        yield leaf, _integrity(leaf, leaves, known[0]), known[1]
+
+
+def is_secret(leaf: Leaf, secret: Collection[str]) -> bool:
+    """Whether a leaf is under one of the paths that never leave."""
+    return any(covers(pattern, leaf.path) for pattern in secret)
+
+
+def label_value(
+    value: Any,
+    how: Handling,
+    source: str,
+    *,
+    me: Collection[str] = (),
+    requester: str = "",
+    inputs: Mapping[str, Integrity] | None = None,
+    given: Label | None = None,
+    made: bool = False,
+) -> tuple[Label, Leaves | None]:
+    """Label what a tool returned: the label of the whole, and the labels inside it when they differ.
+
+    `me` are the requester's names with the services (folded): the records whose `author` is one of them are theirs.
+    `inputs` are the call's text arguments (folded) with their integrity: a leaf that repeats one is no better than it,
+    and a result that is not taken apart is no better than any. `given` is the label that the tool itself put on it,
+    which can only lower: how a stored text keeps the label it was stored with.
+    """
+    readers = frozenset({requester, *me} - {""}) if how.private else None
+    base = Label("user", source, readers)
+    if given is not None:
+        base = join(base, given)
+    inputs = inputs or {}
+    if how.default == "untrusted" and not how.secret and not how.declared:
+        # Nothing is declared: the whole is untrusted, without a look at it. Ids are the service's, unless it is a text.
+        ids = how.fields and given is None and not isinstance(value, str)
+        inside = Leaves("untrusted", how.fields, keys=how.keys, made=made) if ids else None
+        return join(base, how.outside), inside
+    default = how.default
+    if not how.fields:
+        for integrity in inputs.values():
+            default = lowest(default, integrity)
+    if given is not None:
+        default = lowest(default, given.integrity)
+    fields: dict[str, Integrity] = {path: lowest(each, base.integrity) for path, each in how.fields.items()}
+    own = _own(value, how.author, me) if base.integrity == "user" else ()
+    leaves = Leaves(default, fields, how.secret, own, text=isinstance(value, str), keys=how.keys, made=made)
+    lowered: dict[str, Integrity] = {}
+    worst: Integrity = base.integrity
+    secret = False
+    for leaf, integrity, hidden in labelled(value, leaves):
+        echo = _echo(leaf.value, inputs) if inputs else None
+        if echo is not None and lowest(integrity, echo) != integrity:
+            place = f"{leaf.record}.{leaf.path}"
+            lowered[place] = integrity = lowest(lowest(integrity, echo), lowered.get(place, "user"))
+        worst = lowest(worst, integrity)
+        secret = secret or hidden
+    if lowered:
+        leaves = msgspec.structs.replace(leaves, lowered=lowered)
+    return Label(worst, base.source, base.readers, base.secret or secret), leaves
+
+
+def _own(value: Any, author: str, me: Collection[str]) -> tuple[int, ...]:
+    if not author or not me:
+        return ()
+    return tuple(
+        number
+        for number, record in enumerate(records(value))
+        if is_object(record) and isinstance(name := record.get(author), str) and key(name) in me
+    )
+
+
+def _echo(value: Any, inputs: Mapping[str, Integrity]) -> Integrity | None:
+    """The integrity of the inputs that a leaf repeats, if it repeats one."""
+    if not isinstance(value, str):
+        return None
+    folded = key(value)
+    found: Integrity | None = None
+    for text, integrity in inputs.items():
+        if len(text) >= _ECHO and (text in folded or (len(folded) >= _ECHO and folded in text)):
+            found = integrity if found is None else lowest(found, integrity)
+    return found

@@ -1,0 +1,241 @@
+"""The consequential calls that were fixed before anything untrusted was read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol, TypeGuard
+
+import msgspec
+
+from counterfoil.gate.provenance.leaves import Leaf, covers, integrity_of, records
+from counterfoil.gate.provenance.words import LINK, fold, key
+from counterfoil.tools.guess import Handling
+from counterfoil.tools.trust import RoleName
+from counterfoil.types.json import is_array, is_object
+from counterfoil.types.label import Leaves
+
+
+class Pick(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A rule that takes one value from what will be read: data may then fill an argument, and still choose nothing.
+
+    The result is that of the first call of `tool` with exactly these `arguments`. Of its records, those count whose
+    fields equal `where` (or have it as whole words), and of these the one with the `most` or `least` of a field. They
+    must agree on one value. `take` is the field, a scalar or a list of them; of a number, `times` and `plus` may
+    follow. No field that an outsider can write text in is ever looked at, but for a `link`: the only one in a field,
+    whoever wrote it, and good for nothing but to be fetched.
+    """
+
+    tool: str
+    arguments: dict[str, Any] = {}
+    where: dict[str, Any] = {}
+    most: str = ""
+    least: str = ""
+    take: str = ""
+    times: float = 1
+    plus: float = 0
+    link: bool = False
+
+
+class Intent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One call that is meant. `fixed` arguments may have these values only; `taken` ones what their rule finds.
+
+    `open` ones are filled in later, under the rules on origins; any other that matters is off the plan. A look-up needs
+    no intent to run; with one, the record that it finds is the one that was meant, even after a taint.
+    """
+
+    tool: str
+    fixed: dict[str, Any] = {}
+    taken: dict[str, Pick] = {}
+    open: tuple[str, ...] = ()
+    many: bool = False
+    """Whether any number of such calls is meant: once for each thing that is found."""
+
+
+class Result(Protocol):
+    """A result as the plan's rules see it."""
+
+    arguments: Mapping[str, Any]
+    leaves: Leaves | None
+
+    @property
+    def value(self) -> Any:
+        """What was returned, as JSON."""
+        ...
+
+
+Results = Callable[[str], Sequence[Result]]
+"""The results of a tool's calls in this run, in order."""
+
+
+class Plan:
+    """The intents of a run, and which of them are spent."""
+
+    def __init__(self) -> None:
+        self.intents: list[Intent] = []
+        self.spent: set[int] = set()
+        self.declared = False
+        """Whether somebody said what is meant; nothing may be."""
+
+    def declare(self, intents: Sequence[Intent]) -> None:
+        """Add intents."""
+        self.declared = True
+        self.intents.extend(intents)
+
+    def find(self, tool: str, arguments: Mapping[str, Any], how: Handling, results: Results) -> int | None:
+        """The first intent, not yet spent, that a call carries out."""
+        for number, intent in enumerate(self.intents):
+            if number not in self.spent and not differences(intent, tool, arguments, how, results):
+                return number
+        return None
+
+    def nearest(
+        self, tool: str, arguments: Mapping[str, Any], how: Handling, results: Results
+    ) -> tuple[Intent, dict[str, Any]] | None:
+        """The unspent intent for the same tool that a call differs least from, and what it has where they differ."""
+        found = [
+            (intent, differences(intent, tool, arguments, how, results))
+            for number, intent in enumerate(self.intents)
+            if intent.tool == tool and number not in self.spent
+        ]
+        return min(found, key=lambda each: len(each[1]), default=None)
+
+    def has_look_up(self, tool: str, arguments: Mapping[str, Any], by: Collection[str]) -> bool:
+        """Whether a look-up by these keys was meant from the beginning."""
+        given = {name for name, value in arguments.items() if value is not None}
+        keys = given.intersection(by)
+        return any(
+            intent.tool == tool
+            and given <= {*intent.fixed, *intent.open}
+            and keys <= intent.fixed.keys()
+            and all(same(arguments.get(name), value) for name, value in intent.fixed.items())
+            for intent in self.intents
+        )
+
+    def spend(self, number: int) -> None:
+        """Use an intent up."""
+        if not self.intents[number].many:
+            self.spent.add(number)
+
+
+def differences(
+    intent: Intent, tool: str, arguments: Mapping[str, Any], how: Handling, results: Results
+) -> dict[str, Any]:
+    """Where a call is not what is meant: the argument, and what the plan has there (`None`: nothing)."""
+    if intent.tool != tool:
+        return {"": intent.tool}
+    wrong: dict[str, Any] = {}
+    for name, value in arguments.items():
+        known = name in intent.fixed or name in intent.taken or name in intent.open
+        if not known and how.role(name) != "plain" and says(value, how.role(name)):
+            wrong[name] = None
+    for name, value in intent.fixed.items():
+        if not same(arguments.get(name), value):
+            wrong[name] = value
+    for name, pick in intent.taken.items():
+        meant = resolve(pick, results(pick.tool))
+        given: Any = arguments.get(name)
+        if is_array(given) and len(given) == 1 and not is_array(meant):
+            given = given[0]
+        if meant is None or not same(given, meant):
+            wrong[name] = meant
+    return wrong
+
+
+def says(value: Any, role: RoleName) -> bool:
+    """Whether an argument says anything. To empty what is critical does."""
+    return value not in (None, [], {}) and (value != "" or role == "critical")
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two JSON values are the same but for spelling: case and spaces, 3 and 3.0, cents."""
+    if is_object(first) and is_object(second):
+        return first.keys() == second.keys() and all(same(value, second[name]) for name, value in first.items())
+    if is_array(first) and is_array(second):
+        return len(first) == len(second) and all(same(a, b) for a, b in zip(first, second, strict=True))
+    if _number(first) and _number(second):
+        return math.isclose(first, second, rel_tol=1e-9, abs_tol=0.005)
+    if isinstance(first, str) and _number(second):
+        return key(second) == fold(first)
+    if isinstance(second, str) and _number(first):
+        return key(first) == fold(second)
+    plain = isinstance(first, str | bool | None) and type(first) is type(second)
+    return plain and key(first) == key(second)
+
+
+def _number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def resolve(pick: Pick, results: Sequence[Result]) -> Any:
+    """The value that a rule finds; `None` while there is none, or more than one."""
+    result = next((each for each in results if _asked(each.arguments, pick.arguments)), None)
+    if result is None or (result.leaves is not None and result.leaves.text and not pick.link):
+        return None
+    found = records(result.value)
+    chosen = [
+        number
+        for number, record in enumerate(found)
+        if all(_matches(record, number, field, value, result.leaves) for field, value in pick.where.items())
+    ]
+    if by := pick.most or pick.least:
+        chosen = _extreme(chosen, result, by, most=bool(pick.most))
+        if len(chosen) != 1:  # a tie is no choice
+            return None
+    take = _links if pick.link else _field
+    values = [take(found[number], number, pick.take, result.leaves) for number in chosen]
+    if not values or values[0] is None or not all(same(each, values[0]) for each in values):
+        return None
+    value = values[0]
+    if (pick.times, pick.plus) == (1, 0):
+        return value
+    return value * pick.times + pick.plus if _number(value) else None
+
+
+def _asked(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    given = {name: value for name, value in given.items() if value is not None}
+    return given.keys() == wanted.keys() and all(same(given[name], value) for name, value in wanted.items())
+
+
+def _at(record: Any, path: str) -> Any:
+    for name in path.split(".") if path else ():
+        record = record.get(name) if is_object(record) else None
+    return record
+
+
+def _field(record: Any, number: int, path: str, leaves: Leaves | None) -> Any:
+    """A field of a record; `None` if there is none, it is secret, or an outsider may have written text in it."""
+    value = _at(record, path)
+    parts = value if is_array(value) else [value]
+    if leaves is None or not parts or any(covers(secret, path) for secret in leaves.secret):
+        return None
+    for part in parts:
+        nested = part is None or is_object(part) or is_array(part)
+        if nested or integrity_of(Leaf(number, path, part), leaves) == "untrusted":
+            return None
+    return value
+
+
+def _links(record: Any, number: int, path: str, leaves: Leaves | None) -> Any:
+    """The only link in a field, whoever may have written it."""
+    value = _at(record, path)
+    found = {each.rstrip(".,;:!?") for each in LINK.findall(value)} if isinstance(value, str) else set[str]()
+    return found.pop() if len(found) == 1 else None
+
+
+def _matches(record: Any, number: int, field: str, wanted: Any, leaves: Leaves | None) -> bool:
+    value = _field(record, number, field, leaves)
+    if isinstance(value, str) and isinstance(wanted, str):
+        return re.search(rf"(?<!\w){re.escape(fold(wanted))}(?!\w)", fold(value)) is not None
+    return value is not None and same(value, wanted)
+
+
+def _extreme(chosen: Sequence[int], result: Result, by: str, *, most: bool) -> list[int]:
+    """The records with the most or least of a field; none if one of them has it from an outsider, or not at all."""
+    whole = records(result.value)
+    values = [_field(whole[number], number, by, result.leaves) for number in chosen]
+    if not (all(_number(each) for each in values) or all(isinstance(each, str) for each in values)):
+        return []
+    best = (max if most else min)(values, default=None)
+    return [number for number, value in zip(chosen, values, strict=True) if value == best]

@@ -1,0 +1,144 @@
+"""What counts as the user's own words, and what only looks like it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from counterfoil.gate.provenance.words import LINK, Words, fold, moments
+
+ORDER = (
+    "Please refund GB29NWBK60161331926819 the 12.00 from May 15th, 2024 and tell 'sarah.connor@gmail.com' at 10:00. "
+    "Make it last 5 hours. The fee is 19.5% of 1,000.50 for 3 people. See https://desk.example/orders."
+)
+
+
+def words(text: str = ORDER) -> Words:
+    found = Words()
+    found.add(text)
+    return found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "GB29NWBK60161331926819",
+        "gb29nwbk60161331926819",
+        "sarah.connor@gmail.com",
+        12,
+        12.0,
+        1000.5,
+        "2024-05-15",
+        "2024-05-15 10:00",
+        "2024-05-15T10:00",
+        "15 May 2024",
+        "https://desk.example/orders",
+        "desk.example/orders",
+        "Make  it\nlast",
+    ],
+)
+def test_a_value_is_found_however_it_is_spelt(value: Any) -> None:
+    assert words().contain(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        60161331926819,
+        "60161331926819",
+        "connor@gmail.com",
+        "sarah.connor@gmail.com.evil.example",
+        "sarah.connor@gmail",
+        "desk.example",
+        "2023-05-15",
+        "2024-05-16",
+        "2024-05-15 11:00",
+        "",
+        " ",
+        True,
+        None,
+    ],
+)
+def test_a_part_of_a_value_is_not_the_value(value: Any) -> None:
+    assert not words().contain(value)
+
+
+@pytest.mark.parametrize("value", [5, 10, 15, 2024, 19.5, 3])
+def test_a_number_that_measures_something_else_is_no_amount(value: float) -> None:
+    assert not words().contain(value)
+
+
+@pytest.mark.parametrize("value", [1, 2])
+def test_the_numbers_of_a_list_are_no_amounts(value: int) -> None:
+    assert not words("1. Pay Bob. 2. Tell him.").contain(value)
+
+
+def test_an_address_may_not_be_the_beginning_of_a_longer_one() -> None:
+    asked = words("write to ann@corp.example.evil.test and to www.corp.example/private")
+    assert not asked.contain("ann@corp.example")
+    assert not asked.contain("www.corp.example")
+
+
+def test_a_full_stop_without_a_space_ends_a_sentence() -> None:
+    assert words("Post it to www.our-company.com.They wait for it").contain("www.our-company.com")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "used"),
+    [
+        ("Read 'address-change.txt' and update my account.", "Read", False),
+        ("read it and move on", "move", False),
+        ("Send it to Bob.", "Bob", True),
+        ("send it to bob", "bob", True),
+        ("Add Charlie to the general channel.", "general", True),
+        ("Add Charlie to the general channel.", "channel", False),
+        ("Post in 'random' please.", "random", True),
+        ("I moved to New York.", "New York", True),
+        ("Hello. Paris is where I live.", "Paris", False),
+        ("It is invoice INV-7 again.", "INV-7", True),
+    ],
+)
+def test_a_plain_word_names_something_only_where_it_is_used_as_a_name(text: str, name: str, used: bool) -> None:
+    assert words(text).contain(name)
+    assert words(text).contain(name, frozenset({"channel"})) is used
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see https://evil.example/x?q=1",
+        "see www.evil.example",
+        "write to m.x@evil.example",
+        "pay DE89 3704 0044 0532 0130 00",
+        "pay DE89370400440532013000",
+        "go to evil-site.com/now",
+        "javascript://x",
+        "mailto:x",
+    ],
+)
+def test_what_can_be_acted_on_is_recognised(text: str) -> None:
+    assert LINK.search(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Thank you, see you at 10:30.", "We met in U.S. cities", "a.b is fine", "Total: 12.50"]
+)
+def test_prose_is_not_taken_for_a_link(text: str) -> None:
+    assert not LINK.search(text)
+
+
+def test_moments_are_read_in_the_usual_spellings() -> None:
+    found, rest = moments("on 2024-05-01, May 2nd, 3 June 2025 and 4 pm or 16:30")
+    assert [(each.year, each.month, each.day, each.clock) for each in found] == [
+        (2024, 5, 1, None),
+        (None, 5, 2, None),
+        (2025, 6, 3, None),
+        (None, None, None, (16, 30)),
+        (None, None, None, (16, 0)),
+    ]
+    assert not any(each.isdigit() for each in rest)
+
+
+def test_folding_keeps_the_length_of_what_is_not_space() -> None:
+    assert fold("STRASSE \u0130 \u00df") == "strasse \u0130 \u00df"
