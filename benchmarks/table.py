@@ -138,6 +138,9 @@ _JOURNAL = [
     ("read_16", "SQLite, 16 parallel read calls", "call", "turn", "<= 2.5x"),
     ("write_200", "SQLite, write tool, 200 sessions at once", "step", "step", "<= 2.5x"),
     ("read_200", "SQLite, read tool, 200 sessions at once", "step", "step", "<= 2.5x"),
+    ("postgres_write", "Postgres, write tool: intent + result", "step", "turn", "<= 1 ms"),
+    ("postgres_read", "Postgres, read tool", "step", "turn", "<= 1 ms"),
+    ("postgres_write_200", "Postgres, write tool, 200 sessions at once", "step", "step", "<= 1 ms"),
     ("entry_durable", "journal alone: 200 runs commit an entry at a time", "entry", "entry", "<= 5 us"),
     ("entry", "journal alone: 200 runs append an entry at a time", "entry", "entry", "<= 5 us"),
 ]

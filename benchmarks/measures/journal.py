@@ -1,4 +1,4 @@
-"""counterfoil with an SQLite journal on the disk: CPU of a step, of a call and of an entry, and how often it syncs."""
+"""counterfoil with a journal on the disk and on Postgres: CPU of a step, of a call and of an entry, and syncs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.measures.child import WORK, adapters, loop, timed
 from benchmarks.scenario import Script
-from counterfoil import SqliteJournal, Text, ToolResult
+from counterfoil import SqliteJournal, Text, ToolResult, open_journal
 from counterfoil.types.entry import Finished
 
 NOTE = "the balance was carried forward " * 9
@@ -104,6 +104,18 @@ def fdatasync(folder: Path, times: int = 200) -> float:
     return took / times
 
 
+async def on_postgres(ours: Any, bare: Any, where: str) -> dict[str, dict[str, float]]:
+    """The same steps with a journal on a server: CPU of this process only."""
+    journal: Any = open_journal(where)
+    result = {
+        "postgres_write": await steps(ours, bare, journal, "write", 1),
+        "postgres_read": await steps(ours, bare, journal, "read", 1),
+        "postgres_write_200": await many(ours, bare, journal, "write"),
+    }
+    await journal.aclose()
+    return result
+
+
 async def main(folder: Path) -> None:
     ours, bare = adapters("counterfoil", "bare")
     journal = SqliteJournal(folder / "journal.db")
@@ -121,6 +133,14 @@ async def main(folder: Path) -> None:
     faults = await journal.verify()
     assert not faults, faults[:3]
     await journal.aclose()
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "journal"))
+    from postgres_server import PostgresServer  # noqa: PLC0415 the one that the tests start
+
+    server = PostgresServer()
+    try:
+        result |= await on_postgres(ours, bare, server.database())
+    finally:
+        server.stop()
     print(json.dumps(result))
 
 
