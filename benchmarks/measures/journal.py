@@ -17,6 +17,8 @@ from benchmarks.scenario import Script
 from counterfoil import SqliteJournal, Text, ToolResult, open_journal
 from counterfoil.types.entry import Finished
 
+SERVERS = Path(__file__).resolve().parents[2] / "tests" / "journal"
+"""Where a Postgres server is started."""
 NOTE = "the balance was carried forward " * 9
 ENTRY = Finished(ToolResult("17.1", (Text(NOTE),), name="record"), 0.25)
 """About 400 bytes."""
@@ -133,7 +135,7 @@ async def main(folder: Path) -> None:
     faults = await journal.verify()
     assert not faults, faults[:3]
     await journal.aclose()
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "journal"))
+    sys.path.insert(0, str(SERVERS))
     from postgres_server import PostgresServer  # noqa: PLC0415 the one that the tests start
 
     server = PostgresServer()

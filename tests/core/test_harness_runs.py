@@ -19,6 +19,7 @@ from counterfoil import (
     Context,
     CounterfoilError,
     Event,
+    Function,
     Gate,
     Harness,
     Journal,
@@ -27,6 +28,8 @@ from counterfoil import (
     Message,
     Progress,
     Reasoning,
+    Reply,
+    Request,
     Run,
     RunNotFound,
     Scripted,
@@ -376,3 +379,19 @@ async def test_a_coroutine_behind_a_plain_decorator_is_awaited() -> None:
     del decorated.__wrapped__
     run, _ = await play([[ask("act")], "ok"], [tool(effect="read")(decorated)])
     assert only(run).text == "acted"
+
+
+async def test_a_function_says_what_a_script_may_say() -> None:
+    def model(request: Request) -> Any:
+        turns: list[Any] = [[ToolCall("a", "look", {"n": 1})], Reply(Message("assistant", (Text("Seen."),)))]
+        return turns[sum(message.role == "assistant" for message in request.messages)]
+
+    run = await Harness(Function(model), Catalogue([look])).run("Look", ADA)
+    assert (run.text, list(run.results)) == ("Seen.", ["1.1"])
+
+
+@pytest.mark.parametrize("said", [7, None, {"role": "assistant"}, [7], b"hello"])
+async def test_what_no_model_can_say_is_a_clear_error(said: Any) -> None:
+    harness = Harness(Function(lambda _: said), Catalogue([look]))
+    with pytest.raises(TypeError, match="a model says a string, a list of blocks or a Reply, not "):
+        await harness.run("Look", ADA)

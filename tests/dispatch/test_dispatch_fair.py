@@ -103,3 +103,14 @@ def test_pauses_double_up_to_five_minutes_and_are_kept_once() -> None:
     assert [each.run_id for each in pauses.over(4.0)] == ["s"]
     assert [each.at for each in pauses.over(9.0)] == [5.0]
     assert (pauses.next(), "r" in pauses) == (None, False)
+
+
+def test_what_is_to_be_left_alone_is_not_begun_again_for_what_came_meanwhile() -> None:
+    fair = FairQueue(10, 2)
+    fair.put("a", "ada")
+    assert fair.take() == ("a", "ada")
+    fair.put("a", "ada")
+    fair.done("a", paused=True)
+    assert fair.take() is None
+    fair.put("a", "ada")
+    assert fair.take() == ("a", "ada")

@@ -48,7 +48,10 @@ def run(arguments: Sequence[str]) -> int:
         return int(stop.code or 0)
     out = Output(json=getattr(options, "json", False))
     # What a tool raised is in the log, which is for whoever debugs it.
-    logging.getLogger("counterfoil").addHandler(logging.StreamHandler() if options.debug else logging.NullHandler())
+    log = logging.getLogger("counterfoil")
+    log.addHandler(logging.StreamHandler() if options.debug else logging.NullHandler())
+    if options.debug:
+        log.setLevel(logging.DEBUG)
     try:
         code: int = options.run(options, out)
         out.flush()

@@ -54,8 +54,8 @@ class FairQueue:
             self._turns.append(requester)
         return run_id, requester
 
-    def done(self, run_id: str) -> None:
-        """It is no longer worked on."""
+    def done(self, run_id: str, *, paused: bool = False) -> None:
+        """It is no longer worked on; if it is to be left alone, neither for what was put meanwhile."""
         requester = self.running.pop(run_id)
         had_room = self.has_room(requester)
         self._counts[requester] -= 1
@@ -65,7 +65,8 @@ class FairQueue:
             self._turns.append(requester)
         if run_id in self._again:
             self._again.discard(run_id)
-            self.put(run_id, requester)
+            if not paused:
+                self.put(run_id, requester)
 
     def drop(self) -> None:
         """Forget what waits: this process starts nothing more."""

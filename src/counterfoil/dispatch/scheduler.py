@@ -317,7 +317,7 @@ class Scheduler:
         self._tell(Happening(what="error", run_id=run_id, requester=requester, detail=said))
 
     def _done(self, run_id: str, again: float | None) -> None:
-        self.fair.done(run_id)
+        self.fair.done(run_id, paused=run_id in self._pauses)
         self._tell_waiters(run_id, again)
         if not self.fair.running:
             self._idle.set()

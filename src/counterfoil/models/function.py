@@ -6,16 +6,14 @@ import inspect
 from collections.abc import Awaitable, Callable
 
 from counterfoil.models.model import BaseModel
-from counterfoil.types.message import Message, Text
+from counterfoil.models.scripted import Turn, reply_of
 from counterfoil.types.request import Reply, Request
 
 
 class Function(BaseModel):
-    """Answers with what a function returns for each `Request`: a `Reply`, or a string. Sync or async."""
+    """Answers with what a function returns for a `Request`: a string, a list of blocks or a `Reply`. Sync or async."""
 
-    def __init__(
-        self, function: Callable[[Request], Reply | str | Awaitable[Reply | str]], *, name: str = "function"
-    ) -> None:
+    def __init__(self, function: Callable[[Request], Turn | Awaitable[Turn]], *, name: str = "function") -> None:
         self._function = function
         self.name = name
 
@@ -24,4 +22,4 @@ class Function(BaseModel):
         said = self._function(request)
         if inspect.isawaitable(said):
             said = await said
-        return Reply(Message("assistant", (Text(said),))) if isinstance(said, str) else said
+        return reply_of(said)

@@ -37,7 +37,7 @@ class Scripted(BaseModel):
         if number >= len(self._turns):
             raise ModelError(f"the script has {len(self._turns)} turn(s), and this is request {number + 1}: add a turn")
         turn = self._turns[number]
-        return _reply(turn(request) if callable(turn) else turn)
+        return reply_of(turn(request) if callable(turn) else turn)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         """Play the next turn word by word."""
@@ -55,11 +55,15 @@ class Scripted(BaseModel):
             raise AssertionError(f"{left} of the script's {len(self._turns)} turns were never asked for")
 
 
-def _reply(turn: Any) -> Reply:
+def reply_of(turn: Any) -> Reply:
+    """Make a reply of a turn. Raises `TypeError`."""
     if isinstance(turn, Reply):
         return turn
     if isinstance(turn, str):
         return Reply(Message("assistant", (Text(turn),)))
-    blocks = tuple(turn)
+    blocks = tuple(turn) if isinstance(turn, Sequence) else (turn,)
+    for block in blocks:
+        if not isinstance(block, Block):
+            raise TypeError(f"a model says a string, a list of blocks or a Reply, not {type(block).__name__}")
     calls = any(isinstance(block, ToolCall) for block in blocks)
     return Reply(Message("assistant", blocks), "tool_calls" if calls else "end")
