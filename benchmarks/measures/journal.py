@@ -17,7 +17,7 @@ from benchmarks.scenario import Script
 from counterfoil import SqliteJournal, Text, ToolResult, open_journal
 from counterfoil.types.entry import Finished
 
-SERVERS = Path(__file__).resolve().parents[2] / "tests" / "journal"
+SERVERS = Path(__file__).resolve().parents[2] / "tests"
 """Where a Postgres server is started."""
 NOTE = "the balance was carried forward " * 9
 ENTRY = Finished(ToolResult("17.1", (Text(NOTE),), name="record"), 0.25)

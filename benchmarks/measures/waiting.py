@@ -154,7 +154,7 @@ def main(kind: str, count: int) -> dict[str, float]:
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
             return measure(kind, f"{folder}/many.db", f"{folder}/one.db", count)
-    sys.path.append(str(ROOT / "tests" / "journal"))  # whose server it is
+    sys.path.append(str(ROOT / "tests"))  # whose server it is
     from postgres_server import PostgresServer  # type: ignore[import-not-found]  # noqa: PLC0415 - only here
 
     server: Any = PostgresServer()
