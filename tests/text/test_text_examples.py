@@ -364,3 +364,10 @@ def test_reasoning_is_a_block_of_its_own() -> None:
         first, second = text.get(name).parse(whole).message.blocks
         assert first == Reasoning("hm")
         assert getattr(second, "text", "") == "Yes."
+
+
+def test_a_tool_whose_name_begins_like_the_marker_of_prose_is_called() -> None:
+    tools = [ToolSpec("allocate", "", {"type": "object", "properties": {"n": {"type": "integer"}}})]
+    for written in ('>>>allocate\n{"n": 1}', 'allocate\n{"n": 1}', '>>>all\nI will.\n>>>allocate\n{"n": 1}'):
+        (call,) = text.get("functionary-v3.2").parse(written, tools).message.calls
+        assert (call.name, call.arguments) == ("allocate", {"n": 1})

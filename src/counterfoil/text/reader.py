@@ -148,7 +148,10 @@ def _kinds(family: Family) -> dict[str, str]:
     kinds |= dict.fromkeys(family.stop, "stop")
     if not family.calls.reads_all:
         kinds[family.reasoning.open.strip()] = "reasoning"
-        kinds |= dict.fromkeys((family.answer.open, family.answer.open.strip()), "answer")
+        kinds[family.answer.open] = "answer"
+        # Where the same marker opens calls, a name goes on behind it: >>>all is not >>>allocate.
+        if not family.answer.open.startswith(tuple(filter(None, family.calls.openers()))):
+            kinds[family.answer.open.strip()] = "answer"
         kinds |= dict.fromkeys((family.answer.close, family.answer.close.strip()), "answered")
     kinds |= dict.fromkeys(family.calls.openers(), "call")
     kinds.pop("", None)

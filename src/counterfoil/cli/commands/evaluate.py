@@ -43,4 +43,7 @@ def _run(options: argparse.Namespace, out: Output) -> int:
     if importlib.util.find_spec("evals") is None or importlib.util.find_spec(f"evals.{options.name}") is None:
         raise Problem("the evaluations are in counterfoil's repository: run this in a checkout of it")
     main: Callable[[Sequence[str]], int] = importlib.import_module(f"evals.{options.name}").main
-    return main(options.rest)
+    try:
+        return main(options.rest)
+    except SystemExit as stop:  # its own argparse has said why
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)

@@ -7,17 +7,19 @@ from typing import Any
 import msgspec
 
 from counterfoil.models.local.engine import Engine
+from counterfoil.text.constrain import Bounds, loosened
+from counterfoil.text.constrain.fit import fit, fit_answer
+from counterfoil.text.constrain.report import Feature
 from counterfoil.text.embedded.grammar import answer_grammar
 from counterfoil.types.request import ToolSpec
 
-_LENIENT = {"x-guidance": {"lenient": True, "coerce_one_of": True}}
+_MOST_KEPT = 1000
 
 
 class Constrainer:
-    """Fits tools to the engine, once each. `loosened` names the tools of which a call may not conform.
+    """Fits schemas to the engine, once each: as little as possible is given up of them.
 
-    The ladder: the schema as it is; without the keywords that the engine does not know; any JSON object. A call still
-    always parses, and the gate validates it against the original.
+    A call still always parses, and the gate validates it against the original.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -27,27 +29,28 @@ class Constrainer:
     def fit(self, tools: tuple[ToolSpec, ...]) -> tuple[tuple[ToolSpec, ...], list[str]]:
         """Return the tools with schemas that can be enforced, and the names of those that were loosened."""
         fitted: list[ToolSpec] = []
-        loosened: list[str] = []
+        loose: list[str] = []
         for tool in tools:
-            schema, loose = self.schema(tool.parameters)
+            key = b"tool" + msgspec.json.encode(tool.parameters)
+            if key not in self._known:
+                self._keep(key, fit(tool, Bounds(), self._wrong))
+            schema, is_loose = self._known[key]
             fitted.append(msgspec.structs.replace(tool, parameters=schema))
-            if loose:
-                loosened.append(tool.name)
-        return tuple(fitted), loosened
+            if is_loose:
+                loose.append(tool.name)
+        return tuple(fitted), loose
 
     def schema(self, schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-        """Return a schema that can be enforced, and whether it is looser than the one given."""
+        """Return a schema of an answer that can be enforced, and whether it is looser than the one given."""
         key = msgspec.json.encode(schema)
         if key not in self._known:
-            if len(self._known) > 1000:
-                self._known.clear()
-            self._known[key] = self._ladder(schema)
+            self._keep(key, fit_answer(schema, Bounds(), self._wrong))
         return self._known[key]
 
-    def _ladder(self, schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-        if self._engine.check(answer_grammar(schema)) is None:
-            return schema, False
-        lenient = {**schema, **_LENIENT}
-        if self._engine.check(answer_grammar(lenient)) is None:
-            return lenient, True
-        return {"type": "object", "additionalProperties": True}, True
+    def _keep(self, key: bytes, found: tuple[dict[str, Any], tuple[Feature, ...]]) -> None:
+        if len(self._known) > _MOST_KEPT:
+            self._known.clear()
+        self._known[key] = found[0], bool(loosened(found[1]))
+
+    def _wrong(self, schema: dict[str, Any]) -> str | None:
+        return self._engine.check(answer_grammar(schema))

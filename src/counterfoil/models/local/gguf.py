@@ -35,33 +35,45 @@ class Metadata(msgspec.Struct, frozen=True):
 
 def read(path: Path) -> Metadata:
     """Read a file's metadata; `ModelError` if it is not a GGUF file, or has no chat template."""
-    try:
-        with path.open("rb") as file:
-            values = _Reader(file, path).values()
-    except OSError as error:
-        raise ModelError(
-            f"{path.name} cannot be read: {error.strerror or error}. Give the path of a GGUF file."
-        ) from error
-    architecture = str(values.get("general.architecture", ""))
-    tokens: list[str] = values.get("tokenizer.ggml.tokens", [])
-    types: list[int] = values.get("tokenizer.ggml.token_type", [])
-    template = str(values.get("tokenizer.chat_template", ""))
+    found = values(path)
+    architecture = str(found.get("general.architecture", ""))
+    tokens: list[str] = found.get("tokenizer.ggml.tokens", [])
+    types: list[int] = found.get("tokenizer.ggml.token_type", [])
+    template = str(found.get("tokenizer.chat_template", ""))
     if not template:
         raise ModelError(f"{path.name} has no chat template: take an instruct model, not a base model.")
     return Metadata(
-        name=str(values.get("general.name", path.stem)),
+        name=str(found.get("general.name", path.stem)),
         architecture=architecture,
-        licence=str(values.get("general.license", "unknown")),
+        licence=str(found.get("general.license", "unknown")),
         template=template,
-        context=int(values.get(f"{architecture}.context_length", 2048)),
+        context=int(found.get(f"{architecture}.context_length", 2048)),
         control=tuple(
             token
             for token, kind in zip(tokens, types, strict=False)
             if kind in (_CONTROL, _USER_DEFINED) and token.strip()
         ),
-        bos=_token(tokens, values.get("tokenizer.ggml.bos_token_id")),
-        eos=_token(tokens, values.get("tokenizer.ggml.eos_token_id")),
+        bos=_token(tokens, found.get("tokenizer.ggml.bos_token_id")),
+        eos=_token(tokens, found.get("tokenizer.ggml.eos_token_id")),
     )
+
+
+def special(path: Path) -> dict[str, int]:
+    """Read the control tokens that no text spells, with their numbers; `ModelError` if it is not a GGUF file."""
+    found = values(path)
+    kinds = zip(found.get("tokenizer.ggml.tokens", []), found.get("tokenizer.ggml.token_type", []), strict=False)
+    return {token: number for number, (token, kind) in enumerate(kinds) if kind == _CONTROL}
+
+
+def values(path: Path) -> dict[str, Any]:
+    """Read all metadata by their keys; `ModelError` if it is not a GGUF file."""
+    try:
+        with path.open("rb") as file:
+            return _Reader(file, path).values()
+    except OSError as error:
+        raise ModelError(
+            f"{path.name} cannot be read: {error.strerror or error}. Give the path of a GGUF file."
+        ) from error
 
 
 def _token(tokens: list[str], index: Any) -> str:

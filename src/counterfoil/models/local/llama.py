@@ -30,11 +30,15 @@ _MAX_TOKENS = 512
 
 
 class LlamaEngine:
-    """One GGUF model in memory, answering one question at a time. Greedy unless a temperature is asked for."""
+    """One GGUF model in memory, answering one question at a time. Greedy unless a temperature is asked for.
 
-    def __init__(self, path: Path, context: int, threads: int) -> None:
+    `keep` are control tokens that are written out when the model decodes them; others leave no trace in the text.
+    """
+
+    def __init__(self, path: Path, context: int, threads: int, keep: tuple[str, ...] = ()) -> None:
         llguidance, xllamacpp = need("llguidance"), need("xllamacpp")
         self.context = context
+        self._keep = list(keep)
         self._server: Any = None
         self._matcher: Any = llguidance.LLMatcher
         self._folder = Path(tempfile.mkdtemp(prefix="counterfoil-"))
@@ -79,7 +83,8 @@ class LlamaEngine:
         if grammar is not None and (wrong := self.check(grammar)):
             raise ModelError(f"The grammar cannot be enforced, so nothing was decoded: {wrong}")
         call = _Call(listener)
-        self._server.handle_completions(_body(prompt, grammar, sampling), call.take)
+        body = {**_body(prompt, grammar, sampling), "preserved_tokens": self._keep}
+        self._server.handle_completions(body, call.take)
         return call.result(self.context)
 
     def close(self) -> None:
