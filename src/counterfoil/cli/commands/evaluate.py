@@ -16,6 +16,7 @@ from counterfoil.cli.problem import Problem
 EVALUATIONS = {
     "agentdojo": "what prompt injection gets through the gate, with a model that is fully compromised",
     "bfcl": "the Berkeley function-calling leaderboard, through every wire and text family",
+    "toolformer": "where a text would profit from calls, by the model's own judgement",
     "constrained": "how many calls parse and conform, with and without constrained decoding",
 }
 

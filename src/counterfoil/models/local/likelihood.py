@@ -1,8 +1,8 @@
 """What a model makes of a text that is given to it: its tokens, and the log-probability of each.
 
-The `xllamacpp` wheel hands out no logits. Its server does tell, of each token that it decodes, the log-probability under
-the model: the softmax over the whole vocabulary, before temperature and grammar. So a given text is decoded under a
-grammar of exactly its tokens, and what is told of them is exact.
+The `xllamacpp` wheel hands out no logits. Its server does tell, of each token that it decodes, the log-probability
+under the model: the softmax over the whole vocabulary, before temperature and grammar. So a given text is decoded under
+a grammar of exactly its tokens, and what is told of them is exact.
 """
 
 from __future__ import annotations
