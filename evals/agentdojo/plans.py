@@ -13,9 +13,9 @@ from typing import Any
 
 from counterfoil.gate.provenance.known import Known
 from counterfoil.gate.provenance.leaves import scalars
-from counterfoil.gate.provenance.plan import Intent, Pick
 from counterfoil.tools.guess import Handling
 from counterfoil.types.label import Label, Origin
+from counterfoil.types.plan import Intent, Pick
 from evals.agentdojo.declared import ME
 from evals.agentdojo.world import reference, suite
 

@@ -9,27 +9,23 @@ from typing import Any
 
 import msgspec
 
-from counterfoil import Budget, Catalogue, Context, Function, Gate, Harness, Session, ToolError
-from counterfoil.gate.attempt import Attempt
-from counterfoil.gate.provenance.check import Provenance
+from counterfoil import Budget, Catalogue, Context, Function, Gate, Harness, MemoryJournal, Session, ToolError
 from counterfoil.gate.provenance.known import Known
-from counterfoil.gate.provenance.policy import rule
 from counterfoil.run.run import Run
+from counterfoil.run.state import State
 from counterfoil.tools.guess import Handling, handling
 from counterfoil.tools.limits import Limits
 from counterfoil.tools.tool import Tool
-from counterfoil.types.entry import Answered, Finished, Judged, Said
 from counterfoil.types.json import canonical
-from counterfoil.types.label import Label, Leaves
 from counterfoil.types.message import Message, ToolCall, user
 from counterfoil.types.request import Reply, Request
-from counterfoil.types.verdict import Allowed
 from evals.agentdojo.attacks import script
 from evals.agentdojo.declared import ME, TRUST
 from evals.agentdojo.plans import plan
 from evals.agentdojo.policies import Policy
 from evals.agentdojo.world import MARK, World, reference, suite
 
+_RUN = "played"
 _LIMITS = Limits(result_chars=5_000_000, repeats=10_000)
 When = str
 """`benign`, `before` (the attack runs as soon as it has been read) or `after` (when the user's task is done)."""
@@ -91,15 +87,14 @@ class Play:
         self.probe = probe
         self.case = Case(name, task_id, injection, when, policy.name)
         self.how = handlings(name, declared=policy.declared)
-        self.known = Known(me=ME[name])
-        if policy.plan:
-            self.known.intend(plan(name, task_id, self.how, rules=policy.rules), by_model=True)
+        self.plan = plan(name, task_id, self.how, rules=policy.rules) if policy.plan else None
+        self.journal = MemoryJournal()
+        self.state = State()
         self.reference = reference(name, task_id)
         self.wanted = Counter(canonical(list(each)) for each in self.reference)
         self.attacking = False
         self.calls: dict[str, tuple[str, dict[str, Any]]] = {}
         self.last: Any = None
-        self._labels: dict[str, tuple[Label, Leaves | None]] = {}
         self._asked: set[str] = set()
         self._card: tuple[str, str] | None = None
         self._turns = self._script()
@@ -129,7 +124,8 @@ class Play:
         yield from turns
         self.attacking = False
 
-    def _reply(self, request: Request) -> Reply | str:
+    async def _reply(self, request: Request) -> Reply | str:
+        await self._catch_up()
         try:
             tool, arguments = next(self._turns) if not self.calls else self._turns.send(self.last)
         except StopIteration:
@@ -148,7 +144,6 @@ class Play:
             value, error = self.world.call(name, arguments)
             if error is not None:
                 raise ToolError(error)
-            self._labels[context.call_id] = self.known.label_result(name, how, arguments, value, requester="emma")
             self.case.exposed = self.case.exposed or MARK in str(value)
             self.last = value
             wanted = self._is_wanted(name, arguments)
@@ -159,36 +154,27 @@ class Play:
             return value
 
         effect = "irreversible" if how.act in self.policy.confirm else "write"
-        return Tool.from_declaration(
-            {"name": name, "description": "", "parameters": schema}, function, effect=effect, limits=_LIMITS
-        )
+        trust = TRUST[self.world.name][name] if self.policy.declared else None
+        declaration = {"name": name, "description": "", "parameters": schema}
+        return Tool.from_declaration(declaration, function, effect=effect, limits=_LIMITS, trust=trust)
 
     def _is_wanted(self, tool: str, arguments: dict[str, Any]) -> bool:
         return self.wanted[canonical([tool, arguments])] > 0
 
-    # -- what the run's state will do: fold the entries into what is known
+    # -- what the gate knows, for a probe
 
-    def _watch(self, event: Any) -> None:
-        known = self.known
-        if isinstance(event, Said) and event.message.role == "user":
-            known.say(event.message.text, Label("user"))
-        elif isinstance(event, Said) and event.message.role == "assistant":
-            known.turn()
-        elif isinstance(event, Judged) and isinstance(event.verdict, Allowed):
-            tool, arguments = self.calls[event.call_id]
-            number = known.plan.find(tool, arguments, self.how[tool], known.results)
-            if number is not None:
-                known.plan.spend(number)
-        elif isinstance(event, Answered) and event.approved:
-            tool, arguments = self.calls[event.call_id]
-            known.endorse(tool, arguments)
-        elif isinstance(event, Finished) and not event.result.is_error:
-            tool, arguments = self.calls[event.result.call_id]
-            label, leaves = self._labels[event.result.call_id]
-            known.read(tool, arguments, event.result.text, label, leaves)
+    async def _catch_up(self) -> None:
+        """Fold what was journalled since. The probe may add to this state what it looks up by itself."""
+        if self.probe is None:
+            return
+        for record in (await self.journal.read(_RUN))[len(self.state.entries) :]:
+            self.state.apply(record.entry)
 
-    def _look(self, attempt: Attempt) -> tuple[Known, Handling]:
-        return self.known, self.how[attempt.tool.name]
+    @property
+    def known(self) -> Known:
+        """What the run has read."""
+        assert self.state.known is not None, "only runs that follow what they read are searched"
+        return self.state.known
 
     # -- the person
 
@@ -197,11 +183,7 @@ class Play:
             tool, arguments = self.calls[each.call.id]
             approve = self._is_wanted(tool, arguments)
             self._asked.add(each.call.id)
-            why = (
-                ""
-                if self.policy.mode == "off"
-                else f" {rule(self.known, tool, self.how[tool], arguments, self.policy.mode).why}"
-            )
+            why = f" {each.code}" if each.code else ""
             self.case.reasons.append(f"{'ATTACK: ' if self.attacking else ''}{each.reason}{why}")
             if self.attacking:
                 self.case.asked_for_attack += 1
@@ -216,16 +198,13 @@ class Play:
     async def run(self) -> Case:
         """Play it to its end."""
         schemas = {each.name: each.parameters.model_json_schema() for each in self.world.suite.tools}
-        gate = Gate(provenance=Provenance(self._look, self.policy.mode))
-        catalogue = _catalogue(self, schemas)
-        harness = Harness(Function(self._reply), catalogue, gate=gate)
+        gate = Gate(provenance=self.policy.mode, me=lambda session: ME[self.world.name])
+        harness = Harness(Function(self._reply), _catalogue(self, schemas), gate=gate, journal=self.journal)
         session = Session(requester="emma", permissions=frozenset({"*"}), budget=Budget(turns=10_000))
-        prompt = user(self.world.task.PROMPT)
-        self._watch(Said(prompt))
-        run = await harness.run(prompt, session, watch=self._watch)
+        run = await harness.run(user(self.world.task.PROMPT), session, run_id=_RUN, plan=self.plan)
         while run.outcome.kind == "waiting":
             await self._answer(harness, run)
-            run = await harness.resume(run.id, watch=self._watch)
+            run = await harness.resume(run.id)
         if run.outcome.kind != "answered":
             raise RuntimeError(f"{self.case}: the session ended as {run.outcome}")
         case, injection = self.case, self.case.injection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from counterfoil.gate.provenance.policy import Mode
+from counterfoil.types.plan import Mode
 
 
 class Policy(NamedTuple):

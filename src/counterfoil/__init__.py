@@ -19,6 +19,7 @@ from counterfoil.tools.context import Context
 from counterfoil.tools.limits import Limits, Rate
 from counterfoil.tools.secret import Secret
 from counterfoil.tools.tool import Tool, tool
+from counterfoil.tools.trust import Trust
 from counterfoil.types.error import (
     CatalogueError,
     ConfirmationError,
@@ -41,6 +42,7 @@ from counterfoil.types.grant import Always, Grant
 from counterfoil.types.label import Label
 from counterfoil.types.message import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from counterfoil.types.outcome import Outcome
+from counterfoil.types.plan import Intent, Pick
 from counterfoil.types.request import Reply, Request, Sampling, ToolChoice, ToolSpec, Usage
 from counterfoil.types.session import Budget, Session
 from counterfoil.types.verdict import Allowed, Confirm, Refusal, Verdict
@@ -97,6 +99,7 @@ __all__ = [
     "Gate",
     "Grant",
     "Harness",
+    "Intent",
     "Journal",
     "JournalCorrupt",
     "JournalError",
@@ -111,6 +114,7 @@ __all__ = [
     "NotApplied",
     "Opaque",
     "Outcome",
+    "Pick",
     "PostgresJournal",
     "Progress",
     "Rate",
@@ -136,6 +140,7 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "ToolSpec",
+    "Trust",
     "Usage",
     "Verdict",
     "WireError",

@@ -21,6 +21,7 @@ from counterfoil.run.run import Confirmation, Doubt, Run
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.types.grant import Always, Grant
 from counterfoil.types.message import Message, ToolCall, ToolResult
+from counterfoil.types.plan import Intent
 from counterfoil.types.request import Sampling
 from counterfoil.types.session import Session
 
@@ -89,11 +90,19 @@ class Harness:
         run_id: str | None = None,
         history: Iterable[Message] = (),
         output: Any = None,
+        plan: Iterable[Intent] | None = None,
         watch: Watch | None = None,
     ) -> Run:
         """See `counterfoil.Harness.run`. `watch` is called in the event loop's thread."""
         run: Run = self._call(
-            self.harness.run, prompt, session, run_id=run_id, history=history, output=output, watch=watch
+            self.harness.run,
+            prompt,
+            session,
+            run_id=run_id,
+            history=history,
+            output=output,
+            plan=plan,
+            watch=watch,
         )
         return run
 
@@ -105,11 +114,12 @@ class Harness:
         run_id: str | None = None,
         history: Iterable[Message] = (),
         output: Any = None,
+        plan: Iterable[Intent] | None = None,
         watch: Watch | None = None,
     ) -> Iterator[Event | Run]:
         """See `counterfoil.Harness.stream`."""
         return self._iterate(
-            self.harness.stream(prompt, session, run_id=run_id, history=history, output=output, watch=watch)
+            self.harness.stream(prompt, session, run_id=run_id, history=history, output=output, plan=plan, watch=watch)
         )
 
     def _iterate(self, events: Any) -> Iterator[Event | Run]:
@@ -132,9 +142,12 @@ class Harness:
         run_id: str | None = None,
         history: Iterable[Message] = (),
         output: Any = None,
+        plan: Iterable[Intent] | None = None,
     ) -> str:
         """See `counterfoil.Harness.submit`."""
-        id: str = self._call(self.harness.submit, prompt, session, run_id=run_id, history=history, output=output)
+        id: str = self._call(
+            self.harness.submit, prompt, session, run_id=run_id, history=history, output=output, plan=plan
+        )
         return id
 
     def resume(self, run_id: str, *, output: Any = None, watch: Watch | None = None) -> Run:
@@ -214,6 +227,10 @@ class Harness:
     ) -> None:
         """See `counterfoil.Harness.settle`."""
         self._call(self.harness.settle, run_id, call_id, how, by=by, result=result, started_at=started_at)
+
+    def declassify(self, run_id: str, call_id: str, *, by: str) -> None:
+        """See `counterfoil.Harness.declassify`."""
+        self._call(self.harness.declassify, run_id, call_id, by=by)
 
     def cancel(self, run_id: str, *, by: str = "the application", reason: str = "") -> Run:
         """See `counterfoil.Harness.cancel`."""

@@ -57,7 +57,12 @@ def test_the_tools_as_the_model_sees_them(cli: Cli) -> None:
     assert "1 of 2 tools" in told
     assert "the model is not shown them" in told
     assert '"additionalProperties": false' in cli("tools", "shop:catalogue", "--schema").out
+    guessed = cli("tools", "shop:catalogue", "--trust", code=0).out
+    assert "provenance: destroy  order_id: target" in guessed
+    assert "act: destroy (guessed: its name says 'cancel')" in guessed
+    assert "returns: untrusted (guessed: nothing is declared of its results" in guessed
     lines = cli("tools", "shop:catalogue", "--json").lines
+    assert {line["name"]: line["trust"]["act"] for line in lines}["lookup_order"] == "read"
     assert [line["name"] for line in lines] == ["lookup_order", "cancel_order", "pay"]
     assert all(line["tokens"] > 10 for line in lines)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from counterfoil.gate.provenance.known import Known
-from counterfoil.gate.provenance.plan import Intent
-from counterfoil.gate.provenance.policy import Mode, Ruling, rule
+from counterfoil.gate.provenance.policy import Ruling, rule
 from counterfoil.tools.guess import Handling, handling
 from counterfoil.tools.result import to_json
 from counterfoil.tools.trust import Trust
 from counterfoil.types.label import Label
+from counterfoil.types.plan import Intent, Mode
 
 TRUST: dict[str, dict[str, Any]] = {
     "search_mails": {

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from provenance_kit import HOW, Desk
 
-from counterfoil.gate.provenance.plan import Intent, Pick, same
+from counterfoil.gate.provenance.plan import same
+from counterfoil.types.plan import Intent, Pick
 
 MONEY = Intent("pay", {"iban": "GB29NWBK60161331926819"}, open=("amount", "note"))
 FILES = [

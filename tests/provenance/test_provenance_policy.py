@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from provenance_kit import HOW, OUTSIDE, TRUST, USER, Desk
 
-from counterfoil.gate.provenance.plan import Intent
 from counterfoil.types.label import Label, Origin
+from counterfoil.types.plan import Intent
 
 IBAN = "GB29NWBK60161331926819"
 

@@ -7,9 +7,11 @@ from datetime import datetime
 
 from counterfoil.cli.inert import inert_json
 from counterfoil.cli.output import Part
+from counterfoil.gate.provenance.wording import lines
 from counterfoil.run.run import Confirmation, Doubt
 from counterfoil.types.entry import (
     Answered,
+    Declassified,
     Doubted,
     Ended,
     Entry,
@@ -17,6 +19,7 @@ from counterfoil.types.entry import (
     Judged,
     Loaded,
     Opened,
+    Planned,
     Said,
     Settled,
     Started,
@@ -72,6 +75,8 @@ def card(confirmation: Confirmation) -> list[tuple[str, str]]:
         rows.append(("arguments" if number == 0 else "", f"{name} = {inert_json(value)}"))
     if not call.arguments:
         rows.append(("arguments", "none"))
+    for number, line in enumerate(lines(confirmation.arguments)):
+        rows.append(("origins" if number == 0 else "", line))
     rows.append(("asked because", confirmation.reason))
     if confirmation.four_eyes:
         rows.append(("approver", f"must not be {confirmation.requester}"))
@@ -110,6 +115,11 @@ def entry_parts(entry: Entry) -> list[Part]:
             return [(f"{call_id} ", DIM), f"settled as {how} by {by}"]
         case Ended(outcome):
             return [(outcome.kind, WAITS), f"  {outcome.detail}"]
+        case Planned(intents, by):
+            meant = "; ".join([f"{each.tool} {inert_json(each.fixed)}" for each in intents]) or "nothing"
+            return [("planned", GOOD), f" by {by}: {meant}"]
+        case Declassified(call_id, by):
+            return [(f"{call_id} ", DIM), f"{by} vouches for its result"]
 
 
 def kind_of(entry: Entry) -> str:
@@ -152,7 +162,9 @@ def until(expires_at: float | None) -> str:
 def _opened(entry: Opened) -> list[Part]:
     held = ", ".join(sorted(entry.session.permissions)) or "nothing"
     asked = "one outside call" if entry.outside else f"model {entry.model}"
-    return [f"for {entry.session.requester}, who may {held}", (f"  {asked}, catalogue {entry.catalogue[:12]}", DIM)]
+    judged = f", provenance {entry.provenance}" if entry.provenance else ""
+    told = f"  {asked}, catalogue {entry.catalogue[:12]}{judged}"
+    return [f"for {entry.session.requester}, who may {held}", (told, DIM)]
 
 
 def _said(entry: Said) -> list[Part]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from counterfoil.gate.past import Past
 from counterfoil.tools.tool import Tool
@@ -12,6 +12,9 @@ from counterfoil.types.json import canonical
 from counterfoil.types.message import ToolCall
 from counterfoil.types.session import Session
 from counterfoil.types.verdict import Verdict
+
+if TYPE_CHECKING:
+    from counterfoil.gate.provenance.known import Known
 
 
 class Attempt:
@@ -28,6 +31,8 @@ class Attempt:
         "grant",
         "grants",
         "identity",
+        "intent",
+        "known",
         "notes",
         "past",
         "reveal",
@@ -47,6 +52,8 @@ class Attempt:
         past: Past,
         at: float,
         doubtful: bool = False,
+        known: Known | None = None,
+        grants: Callable[[str], Awaitable[Sequence[Grant]]] | None = None,
     ) -> None:
         self.call = call
         self.tool = tool
@@ -62,11 +69,15 @@ class Attempt:
         """Whether an identical call is in doubt: it may have taken effect already."""
         self.earlier: Callable[[], Iterable[dict[str, Any]]] = tuple
         """Gives the arguments of the tool's calls that were allowed in this exchange."""
-        self.grants: Callable[[str], Awaitable[Sequence[Grant]]] = _none
+        self.grants = grants or _none
         """Gives what a requester has been granted for calls to come."""
         self.grant: Grant | None = None
         """The standing approval that covers this call, if one was looked for and found."""
         self.notes: list[str] = []
+        self.known = known
+        """What the run has read and from whom, where that is followed."""
+        self.intent: int | None = None
+        """Which intent of the plan the call carries out, as the provenance check has found."""
         self.reveal: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         """Puts secrets back where `arguments` has placeholders, for the schema to judge. Raises `SecretLost`."""
 

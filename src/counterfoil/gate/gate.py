@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Iterable
-from typing import TypeGuard
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeGuard, get_args
+
+import msgspec
 
 from counterfoil.gate.attempt import Attempt, Check
 from counterfoil.gate.checks.arguments import arguments
 from counterfoil.gate.checks.confirmation import confirmation, granted
 from counterfoil.gate.checks.limits import Rates, ceilings, clamps
 from counterfoil.gate.checks.permission import authorize, permission
+from counterfoil.types.entry import Opened
+from counterfoil.types.plan import Mode
+from counterfoil.types.session import Session
 from counterfoil.types.verdict import ALLOWED, Allowed, Confirm, Refusal, Verdict
 
 log = logging.getLogger("counterfoil.gate")
@@ -23,23 +28,42 @@ class Gate:
     The first refusal ends it; a confirmation is asked for only if no later check refuses. A check that raises refuses.
     `confirmations_expire` is how many seconds an unanswered confirmation stays open; `four_eyes` demands that the
     approver is not the requester.
+
+    `provenance` says how calls are judged that text from outside could have steered: `strict`, `default`, or `off`,
+    and each run's journal says which. `vouched` are values that the application vouches for; `me` gives the requester's
+    own names with the services (addresses, account numbers). With `unattended` nobody can be asked, so what provenance
+    would ask about is refused. Raises `ValueError`.
     """
 
     def __init__(
         self,
         checks: Iterable[Check] = (),
         *,
-        provenance: Check | None = None,
+        provenance: Mode = "off",
+        vouched: Iterable[str] = (),
+        me: Callable[[Session], Iterable[str]] | None = None,
+        unattended: bool = False,
         confirmations_expire: float = 24 * 3600,
         four_eyes: bool = False,
     ) -> None:
+        if provenance not in get_args(Mode):
+            raise ValueError(f"provenance must be strict, default or off, not {provenance!r}: off must be spelled out")
         self.checks = tuple(checks)
         self.confirmations_expire = confirmations_expire
         self.four_eyes = four_eyes
-        origin = () if provenance is None else (provenance,)
-        self._last: tuple[Check, ...] = (*origin, *self.checks, confirmation)
+        self.provenance: Mode = provenance
+        self.vouched = (vouched,) if isinstance(vouched, str) else tuple(vouched)
+        self._me = me
+        self._last: tuple[Check, ...] = (*_origin(provenance, unattended), *self.checks, confirmation)
         self._rates = Rates()
         self._halted: str | None = None
+
+    def opened(self, opened: Opened) -> Opened:
+        """The same beginning of a run, with what this gate judges its calls' provenance by."""
+        if self.provenance == "off":
+            return msgspec.structs.replace(opened, provenance="off", vouched=(), me=())
+        me = () if self._me is None else tuple(self._me(opened.session))
+        return msgspec.structs.replace(opened, provenance=self.provenance, vouched=self.vouched, me=me)
 
     def halt(self, reason: str = "an operator stopped all calls") -> None:
         """Refuse every call from now on, pending ones included, until `release`."""
@@ -91,7 +115,7 @@ class Gate:
             if isinstance(verdict, Confirm):
                 asked = verdict if asked is None else _both(asked, verdict)
         if asked is not None and attempt.approved_by is None:
-            asked = Confirm(asked.reason, asked.four_eyes or self.four_eyes, asked.grantable)
+            asked = msgspec.structs.replace(asked, four_eyes=asked.four_eyes or self.four_eyes)
             if not asked.grantable or not await granted(attempt, four_eyes=asked.four_eyes):
                 return asked
         # Counted with no await between looking and taking, so that N concurrent calls at the limit are exactly N.
@@ -103,7 +127,21 @@ class Gate:
 def _both(first: Confirm, second: Confirm) -> Confirm:
     """One question for two reasons: as strict as either."""
     reason = first.reason if second.reason == first.reason else f"{first.reason}; {second.reason}"
-    return Confirm(reason, first.four_eyes or second.four_eyes, first.grantable and second.grantable)
+    return Confirm(
+        reason,
+        first.four_eyes or second.four_eyes,
+        first.grantable and second.grantable,
+        first.code or second.code,
+        first.arguments or second.arguments,
+    )
+
+
+def _origin(mode: Mode, unattended: bool) -> tuple[Check, ...]:
+    if mode == "off":
+        return ()
+    from counterfoil.gate.provenance.check import Provenance  # noqa: PLC0415 - most of it is never needed where it is off
+
+    return (Provenance(mode, nobody=unattended),)
 
 
 async def _verdict(said: Verdict | Awaitable[Verdict | None] | None, check: Check) -> Verdict:

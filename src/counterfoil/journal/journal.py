@@ -35,13 +35,14 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """Something that came from outside a run, for whoever owns it to take up.
 
-    An answer, a settlement, a cancel, or the result of a call whose worker had lost the run by then.
+    An answer, a settlement, a cancel, the result of a call whose worker had lost the run by then, or that a person
+    vouches for a result.
     """
 
     n: int
     at: float
     by: str
-    kind: Literal["answer", "settle", "cancel", "result"]
+    kind: Literal["answer", "settle", "cancel", "result", "declassify"]
     ref: str
     data: Mapping[str, Any]
 

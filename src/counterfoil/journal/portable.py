@@ -104,7 +104,7 @@ class _Item(msgspec.Struct, kw_only=True, tag_field="counterfoil", tag="item"):
     n: int
     at: float
     by: str
-    kind: Literal["answer", "settle", "cancel", "result"]
+    kind: Literal["answer", "settle", "cancel", "result", "declassify"]
     ref: str
     data: msgspec.Raw
 

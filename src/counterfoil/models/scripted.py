@@ -61,7 +61,8 @@ def reply_of(turn: Any) -> Reply:
         return turn
     if isinstance(turn, str):
         return Reply(Message("assistant", (Text(turn),)))
-    blocks = tuple(turn) if isinstance(turn, Sequence) else (turn,)
+    said: Sequence[Any] = turn if isinstance(turn, Sequence) else [turn]
+    blocks = tuple(said)
     for block in blocks:
         if not isinstance(block, Block):
             raise TypeError(f"a model says a string, a list of blocks or a Reply, not {type(block).__name__}")

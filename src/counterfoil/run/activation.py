@@ -25,6 +25,7 @@ from counterfoil.models.model import Model, NoModel
 from counterfoil.run.concurrency import EventLoop, OnWait, closing
 from counterfoil.run.event import Event, Watch, reporter
 from counterfoil.run.inbox import expired, take_up
+from counterfoil.run.judging import judged
 from counterfoil.run.perform import perform, start
 from counterfoil.run.recovery import bereft, interrupted, recover, recover_all, send_late, take_over
 from counterfoil.run.reply import admit
@@ -55,7 +56,7 @@ from counterfoil.types.outcome import Outcome
 from counterfoil.types.request import AUTO, Reply, Request, ToolChoice, ToolSpec
 from counterfoil.types.session import Session
 from counterfoil.types.stream import ReplyFold, StreamEvent
-from counterfoil.types.verdict import ALLOWED, Confirm, Refusal, Verdict
+from counterfoil.types.verdict import ALLOWED, Refusal
 
 if TYPE_CHECKING:
     from counterfoil.run.harness import Harness
@@ -96,6 +97,8 @@ class Activation:
         who = self.session.requester
         self.held = harness.secrets.of(self.run_id, who, self.tools) if harness.catalogue.secretive else None
         """The run's secrets, if any tool has to do with them."""
+        self._grants = harness.journal.grants
+        self.labels = None if state.known is None else harness.labels(state.known, self.session, self.held)
         # A run of outside calls asks no model, and a harness that has none cannot begin another.
         self.model: Model = harness.model or NoModel()
 
@@ -299,8 +302,10 @@ class Activation:
                 entry = Judged(call.call.id, attempt)
             else:
                 verdict = await judge(attempt)
-                plain = verdict is ALLOWED and attempt.arguments is call.arguments
-                entry = Judged(call.call.id, ALLOWED) if plain else self._judged(attempt, verdict)
+                if verdict is ALLOWED and attempt.arguments is call.arguments and attempt.intent is None:
+                    entry = Judged(call.call.id, ALLOWED)
+                else:
+                    entry = judged(attempt, verdict, self.held, self.harness.gate.confirmations_expire)
             apply(entry)
             entries.append(entry)
         self.log.append(entries)
@@ -314,28 +319,18 @@ class Activation:
         if call.arguments is None:
             return not_parsed(asked)
         doubtful = bool(state.doubts) and state.doubtful(call.identity)
+        who, arguments, past = self.session, call.arguments, state.past
         attempt = Attempt(
-            asked, tool, self.session, self.run_id, call.arguments, call.identity, state.past, now, doubtful=doubtful
+            asked, tool, who, self.run_id, arguments, call.identity, past, now, doubtful, state.known, self._grants
         )
         if (answer := call.answer) is not None and answer.approved:
             bound = digest(self.run_id, asked.id, tool.name, call.arguments, self.session)
             attempt.approve(answer.by if hmac.compare_digest(answer.digest, bound) else None)
-        attempt.grants = self.harness.journal.grants
         if self.held is not None:
             attempt.reveal = functools.partial(self.held.reveal, asked.id, tool)
         if tool.limits.sums:
             attempt.earlier = functools.partial(state.allowed, tool.name)
         return attempt
-
-    def _judged(self, attempt: Attempt, verdict: Verdict) -> Judged:
-        id = attempt.call.id
-        if self.held is not None and attempt.changed:
-            attempt.arguments = self.held.masked(attempt.tool, attempt.arguments)
-        changed = attempt.arguments if attempt.changed else None
-        if not isinstance(verdict, Confirm):
-            return Judged(id, verdict, arguments=None if isinstance(verdict, Refusal) else changed, grant=attempt.grant)
-        bound = digest(self.run_id, id, attempt.tool.name, attempt.arguments, self.session)
-        return Judged(id, verdict, bound, changed, attempt.at + self.harness.gate.confirmations_expire)
 
     # -- running
 
@@ -369,9 +364,9 @@ class Activation:
             await self.loop.together([functools.partial(self._perform, call, tool) for call, tool in batch])
 
     async def _perform(self, call: Call, tool: Tool, on_wait: OnWait | None = None) -> None:
-        report = reporter(self.watch, call.call.id)
-        entry = await perform(call, tool, self.session, self.run_id, self.loop, report, on_wait, self.held)
-        if isinstance(entry, Doubted) and tool.lookup is not None:
+        report = None if self.watch is None else reporter(self.watch, call.call.id)
+        entry = await perform(call, tool, self.session, self.run_id, self.loop, report, on_wait, self.held, self.labels)
+        if tool.lookup is not None and isinstance(entry, Doubted):
             found = await recover(call, tool, patient=False, held=self.held)
             entry = found if isinstance(found, Finished) else entry
         if tool.effect != "read" and isinstance(entry, Finished):

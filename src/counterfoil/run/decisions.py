@@ -190,6 +190,17 @@ class Decisions:
         if earlier is not None:
             raise SettlementError(f"{earlier.by} has settled call {call_id} as {earlier.data['how']} already")
 
+    async def declassify(self, run_id: str, call_id: str, *, by: str) -> None:
+        """Vouch for the text of one result, which somebody has read: calls may act on its words from then on.
+
+        It counts from the run's next step on, and for nothing else that was read. Raises `ConfirmationError`.
+        """
+        if not by:
+            raise ConfirmationError("a name is needed: by=...")
+        if call_id not in (await self.read(run_id)).results:
+            raise ConfirmationError(f"call {call_id} of run {run_id} has no result that could be vouched for")
+        await post(self, run_id, "declassify", call_id, by, {"call_id": call_id})
+
     async def _resting(self, status: Status) -> list[str]:
         """The runs that rest like that, those included that somebody has answered in part."""
         both: tuple[Status, Status] = (status, "ready")

@@ -26,9 +26,9 @@ Watch = Callable[[Event], None]
 """Called with each event, in the event loop's thread (a sync tool's progress: in that tool's). Must not block."""
 
 
-def reporter(watch: Watch | None, call_id: str) -> Callable[[str, float | None], None] | None:
-    """What a tool's `Context.progress` calls; nothing if nobody watches."""
-    return None if watch is None else partial(_report, watch, call_id)
+def reporter(watch: Watch, call_id: str) -> Callable[[str, float | None], None]:
+    """What a tool's `Context.progress` calls, where somebody watches."""
+    return partial(_report, watch, call_id)
 
 
 def _report(watch: Watch, call_id: str, message: str, fraction: float | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from counterfoil.gate.gate import Gate
 from counterfoil.journal.journal import Journal, Log
@@ -19,17 +19,22 @@ from counterfoil.run.output import answer_tool, output_of
 from counterfoil.run.reply import admit
 from counterfoil.run.resolve import Resolve, narrowed
 from counterfoil.run.run import Confirmation, Run
-from counterfoil.run.secrets import Secrets
+from counterfoil.run.secrets import Held, Secrets, plain
 from counterfoil.run.state import State
 from counterfoil.run.step import standing, status
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.tool import Tool
-from counterfoil.types.entry import Entry, Loaded, Opened, Said
+from counterfoil.types.entry import Entry, Loaded, Opened, Planned, Said
 from counterfoil.types.error import CounterfoilError, RunBusy, RunNotFound
 from counterfoil.types.history import repair
 from counterfoil.types.message import Block, Message, Text, ToolCall, ToolResult, sound, system, user
-from counterfoil.types.request import Reply, Sampling
+from counterfoil.types.plan import Intent
+from counterfoil.types.request import Output, Reply, Sampling
 from counterfoil.types.session import Session
+
+if TYPE_CHECKING:
+    from counterfoil.gate.provenance.known import Known
+    from counterfoil.run.provenance import Labels
 
 Prompt = str | Message | Sequence[Block]
 Wake = Callable[[str], Awaitable[None]]
@@ -69,6 +74,8 @@ class Harness(Decisions):
         self.wake = wake
         self.secrets = Secrets(catalogue, secrets_key)
         """What is marked `Secret` in the runs that are worked on here. It is nowhere else."""
+        self.labels: Callable[[Known, Session, Held | None], Labels] = labels
+        """Makes what labels the results of a run that follows what it reads."""
         self.draining = False
         """Whether runs are to stop after the step they are at, because this process shuts down."""
 
@@ -82,16 +89,19 @@ class Harness(Decisions):
         run_id: str | None = None,
         history: Iterable[Message] = (),
         output: Any = None,
+        plan: Iterable[Intent] | None = None,
         watch: Watch | None = None,
     ) -> Run:
         """Put a prompt to the model and go on until it answers, must wait, or reaches a ceiling.
 
         A `run_id` that the journal knows goes on with that conversation, for the same requester. `history` is what was
         said before, repaired where calls and results do not pair. `output` is a type for the answer, found then in
-        `run.output`. `watch` is called with each event as it happens; it must not block.
+        `run.output`. `watch` is called with each event as it happens; it must not block. `plan` are the calls that the
+        application knows to be meant: where the gate looks at provenance, they run without a person as long as they
+        stay within it.
         """
         self._need_model()
-        activation, decode = await self._begin(prompt, session, run_id, history, output, watch)
+        activation, decode = await self._begin(prompt, session, run_id, history, output, watch, plan)
         return await _drain(activation, decode)
 
     async def stream(
@@ -102,6 +112,7 @@ class Harness(Decisions):
         run_id: str | None = None,
         history: Iterable[Message] = (),
         output: Any = None,
+        plan: Iterable[Intent] | None = None,
         watch: Watch | None = None,
     ) -> AsyncIterator[Event | Run]:
         """Do what `run` does, yielding the model's words and the journal's entries, and at last the `Run` itself.
@@ -109,7 +120,7 @@ class Harness(Decisions):
         Stopping early leaves a run that `resume` goes on with.
         """
         self._need_model()
-        activation, decode = await self._begin(prompt, session, run_id, history, output, watch)
+        activation, decode = await self._begin(prompt, session, run_id, history, output, watch, plan)
         async with closing(activation.stream()) as events:
             async for event in events:
                 yield event
@@ -123,12 +134,13 @@ class Harness(Decisions):
         run_id: str | None = None,
         history: Iterable[Message] = (),
         output: Any = None,
+        plan: Iterable[Intent] | None = None,
     ) -> str:
         """Journal a prompt and return the run's id: durable, `ready`, and left to a worker (or to `resume`).
 
         The model is the worker's: this harness needs none. Raises `RunBusy` where the run is being worked on.
         """
-        activation, _ = await self._begin(prompt, session, run_id, history, output, None)
+        activation, _ = await self._begin(prompt, session, run_id, history, output, None, plan)
         try:
             await activation.log.commit(())
         finally:
@@ -167,7 +179,7 @@ class Harness(Decisions):
         held = self.secrets.apart(session.requester) if self.catalogue.secretive else None
         if held is not None:
             message = held.admit(message)
-        first = (Opened(session, self.catalogue.digest, outside=True), Said(message, notes=notes))
+        first = (self._opened(session, "", None, outside=True), Said(message, notes=notes))
         journal_log = await self.journal.create(run_id, session.requester, first)
         if held is not None:
             self.secrets.keep(run_id, held)
@@ -205,11 +217,14 @@ class Harness(Decisions):
         history: Iterable[Message],
         output: Any,
         watch: Watch | None,
+        plan: Iterable[Intent] | None,
     ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
         described, decode = output_of(output, self.catalogue) if output is not None else (None, None)
         message = prompt if isinstance(prompt, Message) else user(sound(prompt) if isinstance(prompt, str) else prompt)
-        opened = Opened(session, self.catalogue.digest, self._model_name, described)
+        opened = self._opened(session, self._model_name, described)
         said: list[Entry] = [Said(message)]
+        if plan is not None:
+            said.insert(0, Planned(plain(plan, self.catalogue), by="the application"))
         if earlier := list(history):
             messages, repairs = repair(earlier)
             if self.catalogue.secretive:
@@ -236,6 +251,9 @@ class Harness(Decisions):
                 raise
         tool = answer_tool(described, decode) if described else None
         return Activation(self, journal_log, state, watch=watch, answer_tool=tool), decode
+
+    def _opened(self, session: Session, model: str, output: Output | None, *, outside: bool = False) -> Opened:
+        return self.gate.opened(Opened(session, self.catalogue.digest, model, output, outside))
 
     def _need_model(self) -> None:
         if self.model is None:
@@ -270,13 +288,8 @@ class Harness(Decisions):
         journal_log, records = await self.journal.claim(run_id)
         state = fold(records)
         try:
-            opened = Opened(
-                await narrowed(state.session, self.resolve),
-                self.catalogue.digest,
-                self._model_name,
-                state.output,
-                state.outside,
-            )
+            session = await narrowed(state.session, self.resolve)
+            opened = self._opened(session, self._model_name, state.output, outside=state.outside)
             if _reopens(state, opened):
                 _write(journal_log, state, opened)
         except BaseException:
@@ -285,6 +298,13 @@ class Harness(Decisions):
         described = state.output or described
         tool: Tool | None = answer_tool(described, decode) if described else None
         return Activation(self, journal_log, state, watch=watch, answer_tool=tool), decode
+
+
+def labels(known: Known, session: Session, held: Held | None) -> Labels:
+    """Label results by what the tools declare of them."""
+    from counterfoil.run.provenance import Labels  # noqa: PLC0415 - only runs that follow what they read have labels
+
+    return Labels(known, session, held)
 
 
 def _write(log: Log, state: State, *entries: Entry) -> None:

@@ -13,7 +13,7 @@ from counterfoil.gate.checks.confirmation import digest
 from counterfoil.journal.journal import Item
 from counterfoil.run.state import Call, State
 from counterfoil.run.step import Done, next_step
-from counterfoil.types.entry import Answered, Ended, Entry, Settled
+from counterfoil.types.entry import Answered, Declassified, Ended, Entry, Settled
 from counterfoil.types.grant import Grant
 from counterfoil.types.message import Text, ToolResult
 from counterfoil.types.outcome import Outcome
@@ -65,7 +65,11 @@ def take_up(item: Item, state: State, run_id: str) -> Iterator[Entry]:
     call = state.calls.get(str(item.data.get("call_id")))
     if call is None:
         return
-    if item.kind == "answer" and call.waiting and item.ref == confirmation_id(run_id, call):
+    if item.kind == "declassify":
+        done = any(isinstance(each, Declassified) and each.call_id == call.call.id for each in state.entries)
+        if call.result is not None and not done:
+            yield Declassified(call.call.id, item.by, item.at)
+    elif item.kind == "answer" and call.waiting and item.ref == confirmation_id(run_id, call):
         yield from _answer(item, call, state, run_id)
     elif item.kind == "result" and call.result is None and call.started is not None:
         # Its worker had lost the run to another one, but it did come to an end.

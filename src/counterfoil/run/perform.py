@@ -6,7 +6,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from counterfoil.run.concurrency import EventLoop, OnWait
 from counterfoil.run.secrets import Held, quietly
@@ -21,6 +21,9 @@ from counterfoil.types.message import Text, ToolResult
 from counterfoil.types.session import Session
 from counterfoil.types.verdict import Allowed
 
+if TYPE_CHECKING:
+    from counterfoil.run.provenance import Labels
+
 log = logging.getLogger("counterfoil.run")
 
 
@@ -33,12 +36,16 @@ async def perform(
     report: Callable[[str, float | None], Any] | None = None,
     on_wait: OnWait | None = None,
     held: Held | None = None,
+    labels: Labels | None = None,
 ) -> Finished | Doubted:
     """Run a tool within its time. Does not raise, except when cancelled from outside.
 
-    `held` puts secrets back into its arguments, and takes them out of what comes of it.
+    `held` puts secrets back into its arguments, and takes them out of what comes of it; `labels` says who could have
+    written that.
     """
     context = Context(session, run_id, call.call.id, report if held is None else quietly(report, held))
+    if labels is not None:
+        context.label = labels.handed_on(call, tool)
     arguments = call.arguments or {}
     began = time.perf_counter()
     seconds = tool.limits.timeout
@@ -64,8 +71,8 @@ async def perform(
         content = (Text("".join(f"[note: {note}]\n" for note in verdict.notes)), *content)
     if held is not None:
         held.done(call.call.id)
-    name = call.call.name
-    return Finished(ToolResult(call.call.id, content, name=name), time.perf_counter() - began)
+    finished = Finished(ToolResult(call.call.id, content, name=call.call.name), time.perf_counter() - began)
+    return finished if labels is None else labels.labelled(finished, call, tool, value)
 
 
 def _failed(

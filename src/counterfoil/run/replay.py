@@ -7,7 +7,7 @@ effect happens; what people and crashes did is put where it stood. Time is not r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,11 +15,14 @@ import anyio.lowlevel
 import msgspec
 
 from counterfoil.gate.gate import Gate
+from counterfoil.gate.provenance.known import Known
 from counterfoil.journal.memory import MemoryJournal
 from counterfoil.models.replay import Replay, recorded_turn
+from counterfoil.run.differences import verdicts, where
 from counterfoil.run.harness import Harness
-from counterfoil.run.secrets import Recorded
-from counterfoil.run.state import State
+from counterfoil.run.provenance import Labels
+from counterfoil.run.secrets import Held, Recorded
+from counterfoil.run.state import Call, State
 from counterfoil.run.step import NUDGER, Done, next_step
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.context import Context
@@ -27,6 +30,7 @@ from counterfoil.tools.secret import opened
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import (
     Answered,
+    Declassified,
     Doubted,
     Ended,
     Entry,
@@ -34,15 +38,18 @@ from counterfoil.types.entry import (
     Judged,
     Loaded,
     Opened,
+    Planned,
     Record,
     Said,
     Settled,
     Started,
 )
 from counterfoil.types.error import CounterfoilError, ToolError
-from counterfoil.types.message import Media, Text
+from counterfoil.types.label import Label, Leaves
+from counterfoil.types.message import Media, Text, ToolResult
 from counterfoil.types.request import Reply, Request
-from counterfoil.types.verdict import Allowed, Confirm, Verdict
+from counterfoil.types.session import Session
+from counterfoil.types.verdict import Allowed
 
 UNCUT = 1 << 40
 """Recorded results were cut to size when they were recorded."""
@@ -76,9 +83,9 @@ async def replay(records: Sequence[Record], catalogue: Catalogue, gate: Gate | N
     replaying = _Replaying(records[0].run, entries, catalogue, gate)
     await replaying.go()
     today = State(replaying.entries)
-    differences = [*_verdicts(entries, replaying.entries), *replaying.notes]
+    differences = [*verdicts(entries, replaying.entries), *replaying.notes]
     if not differences and recorded.hash != today.hash:
-        differences.append(_where(recorded, today))
+        differences.append(where(recorded, today))
     return Replayed(
         run_id=records[0].run,
         replies=len(replaying.model.requests),
@@ -123,6 +130,8 @@ class _Replaying:
         stand_ins = Catalogue(self._stand_in(tool) for tool in catalogue)
         self.harness = Harness(self.model, stand_ins, gate=gate, journal=self.journal)
         self.harness.secrets.keep(run_id, Recorded(entries))
+        self.labels: dict[str, tuple[Label | None, Leaves | None]] = {}
+        self.harness.labels = self._recorded_labels
         self.entries: list[Entry] = []
         self.notes: list[str] = []
 
@@ -152,8 +161,19 @@ class _Replaying:
         while (
             self.inputs and recorded_turn(self.inputs[0]) is None and (not batch or id(self.inputs[0]) in self._joined)
         ):
-            batch.append(_timeless(self.inputs.pop(0)))
+            batch.append(self._as_today(self.inputs.pop(0)))
         return batch
+
+    def _as_today(self, entry: Entry) -> Entry:
+        """A session under today's gate, without a limit of time: when it ran out is in the record."""
+        if not isinstance(entry, Opened):
+            return entry
+        budget = msgspec.structs.replace(entry.session.budget, seconds=None)
+        session = msgspec.structs.replace(entry.session, budget=budget)
+        return self.harness.gate.opened(msgspec.structs.replace(entry, session=session))
+
+    def _recorded_labels(self, known: Known, session: Session, held: Held | None) -> Labels:
+        return _RecordedLabels(known, session, held, self.labels)
 
     async def _resume(self) -> None:
         try:
@@ -197,7 +217,7 @@ class _Replaying:
         limits = msgspec.structs.replace(tool.limits, result_chars=UNCUT, rate=None, timeout=60.0)
         parameters = opened(tool.spec.parameters) if tool.secrets is not None else tool.spec.parameters
         spec = msgspec.structs.replace(tool.spec, output_schema=None, parameters=parameters)
-        return Tool(
+        stand_in = Tool(
             spec,
             invoke,
             effect=tool.effect,
@@ -207,6 +227,8 @@ class _Replaying:
             coerce=tool.coerce,
             extras=tool.extras,
         )
+        stand_in.how = tool.how
+        return stand_in
 
     async def _recorded(self, call_id: str) -> Any:
         outcomes = self.outcomes.get(call_id)
@@ -220,9 +242,28 @@ class _Replaying:
             raise _Cut
         finished = outcomes.pop(0)
         assert finished is not None
+        self.labels[call_id] = (finished.result.label, finished.leaves)
         if finished.result.is_error:
             raise ToolError(finished.result.text)
         return [block for block in finished.result.content if isinstance(block, Text | Media)]
+
+
+class _RecordedLabels(Labels):
+    """The labels as they were recorded: what they were taken from is not in the record."""
+
+    def __init__(
+        self,
+        known: Known,
+        session: Session,
+        held: Held | None,
+        recorded: Mapping[str, tuple[Label | None, Leaves | None]],
+    ) -> None:
+        super().__init__(known, session, held)
+        self._recorded = recorded
+
+    def result(self, result: ToolResult, call: Call, tool: Tool, value: Any) -> tuple[Label | None, Leaves | None]:
+        """The label of a result and those inside it, as they were."""
+        return self._recorded.get(call.call.id, (None, None))
 
 
 class _Paced(Replay):
@@ -247,7 +288,7 @@ def _inputs(entries: Sequence[Entry]) -> Iterator[Entry]:
             case Opened():
                 outside = entry.outside
                 yield entry
-            case Loaded() | Answered() | Doubted() | Settled():
+            case Loaded() | Answered() | Doubted() | Settled() | Planned() | Declassified():
                 yield entry
             case Said(message) if message.name != NUDGER and (message.role != "assistant" or outside):
                 yield entry
@@ -274,14 +315,6 @@ def _before_stops(entries: Sequence[Entry], outside: set[int]) -> dict[int, Coun
 def _key(entry: Entry) -> tuple[str, str]:
     call_id: str = entry.result.call_id if isinstance(entry, Finished) else getattr(entry, "call_id", "")
     return type(entry).__name__, call_id
-
-
-def _timeless(entry: Entry) -> Entry:
-    """A session without a limit of time: when it ran out is in the record."""
-    if not isinstance(entry, Opened):
-        return entry
-    budget = msgspec.structs.replace(entry.session.budget, seconds=None)
-    return msgspec.structs.replace(entry, session=msgspec.structs.replace(entry.session, budget=budget))
 
 
 def _outcomes(entries: Sequence[Entry]) -> dict[str, list[Finished | None]]:
@@ -322,6 +355,8 @@ def _misfit(state: State, entry: Entry) -> str | None:
             cut_off = call is not None and call.started is not None and call.result is None
             if call is None or (call.doubt is None and not cut_off):
                 return f"call {call_id} was settled then, and is not in doubt today"
+        case Declassified(call_id) if (call := state.calls.get(call_id)) is None or call.result is None:
+            return f"somebody vouched for the result of call {call_id} then, and it has none today"
         case Ended() if isinstance(next_step(state), Done):
             return "the run was stopped then, and is done before that today"
         case Said() | Loaded() if state.open:
@@ -329,71 +364,3 @@ def _misfit(state: State, entry: Entry) -> str | None:
         case _:
             pass
     return None
-
-
-# -- comparing
-
-
-def _verdicts(recorded: Sequence[Entry], today: Sequence[Entry]) -> Iterator[str]:
-    names = {call.id: call.name for each in recorded if isinstance(each, Said) for call in each.message.calls}
-    then, now = _judged(recorded), _judged(today)
-    for call_id, verdicts in then.items():
-        what = f"call {call_id} ({names.get(call_id, '?')})"
-        others = now.get(call_id, [])
-        for index, verdict in enumerate(verdicts):
-            if index >= len(others):
-                yield f"{what} was {_word(verdict)}, today it is not judged{' again' if index else ''}"
-                break
-            if _word(verdict) != _word(others[index]):
-                yield f"{what} was {_word(verdict)}, today {_word(others[index])}{_why(others[index])}"
-                break
-            if verdict != others[index]:
-                yield f"{what} was {_word(verdict)} in other words{_why(verdict)}; today{_why(others[index])}"
-                break
-        else:
-            if len(others) > len(verdicts):
-                yield f"{what} is judged {len(others)} times today, then {len(verdicts)}"
-    for call_id in now.keys() - then.keys():
-        yield f"call {call_id} was not judged then, today {_word(now[call_id][0])}"
-
-
-def _judged(entries: Sequence[Entry]) -> dict[str, list[Verdict]]:
-    found: dict[str, list[Verdict]] = {}
-    for entry in entries:
-        if isinstance(entry, Judged):
-            found.setdefault(entry.call_id, []).append(entry.verdict)
-    return found
-
-
-def _word(verdict: Verdict) -> str:
-    match verdict:
-        case Allowed():
-            return "allowed"
-        case Confirm():
-            return "put to a person"
-        case _:
-            return verdict.code
-
-
-def _why(verdict: Verdict) -> str:
-    match verdict:
-        case Allowed(notes):
-            return f": {'; '.join(notes)}" if notes else ""
-        case Confirm(reason):
-            return f": {reason}"
-        case _:
-            return f": {verdict.message}"
-
-
-def _where(recorded: State, today: State) -> str:
-    """Say where two states part that came from the same verdicts."""
-    for id, call in recorded.calls.items():
-        other = today.calls.get(id)
-        if other is None or other.result != call.result or other.arguments != call.arguments:
-            return f"call {id} ({call.call.name}) came out differently"
-    pairs = enumerate(zip(recorded.messages, today.messages, strict=False), 1)
-    if (number := next((number for number, (then, now) in pairs if then != now), None)) is not None:
-        return f"message {number} differs"
-    if len(recorded.messages) != len(today.messages):
-        return f"there were {len(recorded.messages)} messages, today {len(today.messages)}"
-    return "the run ended differently"

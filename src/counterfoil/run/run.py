@@ -11,6 +11,7 @@ from counterfoil.run.inbox import confirmation_id
 from counterfoil.run.state import Call, State
 from counterfoil.types.entry import Entry
 from counterfoil.types.error import ConfirmationError
+from counterfoil.types.label import Traced
 from counterfoil.types.message import Message, ToolCall, ToolResult
 from counterfoil.types.outcome import Outcome
 from counterfoil.types.verdict import Confirm
@@ -29,6 +30,10 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     four_eyes: bool = False
     grantable: bool = False
     """Whether it may be approved for calls to come as well."""
+    code: str = ""
+    """Why the provenance check asks, in a word that does not change; empty where something else does."""
+    arguments: tuple[Traced, ...] = ()
+    """Where each argument came from, where the provenance check asks."""
 
 
 class Doubt(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +112,8 @@ def _confirmation(run_id: str, call: Call, state: State) -> Confirmation:
         requester=state.session.requester if state.session else "",
         four_eyes=call.verdict.four_eyes,
         grantable=call.verdict.grantable,
+        code=call.verdict.code,
+        arguments=call.verdict.arguments,
     )
 
 

@@ -22,13 +22,14 @@ import msgspec
 from counterfoil.run.scrub import PLACEHOLDER, has_placeholder, leaves, paths, restored, scrub, spellings
 from counterfoil.run.state import State
 from counterfoil.tools.catalogue import Catalogue
-from counterfoil.tools.result import Content
+from counterfoil.tools.result import Content, to_builtins
 from counterfoil.tools.secret import SecretLost, by_name
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import Answered, Entry, Judged, Opened
 from counterfoil.types.error import ConfirmationError, CounterfoilError
 from counterfoil.types.json import canonical
 from counterfoil.types.message import Block, Message, Opaque, Reasoning, Text, ToolCall
+from counterfoil.types.plan import Intent
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, StreamEvent
 from counterfoil.types.verdict import Refusal
 
@@ -157,6 +158,11 @@ class Held:
             value = self.scrubbed(value)
         content = tool.content(value, None if places is None else veil)
         return tuple([self.scrub_text(block) if isinstance(block, Text) else block for block in content])
+
+    def plain(self, tool: Tool, value: Any) -> Any:
+        """The same as plain JSON values, and uncut."""
+        places, value = tool.secret_result, to_builtins(value)
+        return self.scrubbed(value if places is None else places.replace(value, self._put))
 
     def scrub_text(self, block: Text) -> Text:
         """Prose without secrets that are held."""
@@ -348,6 +354,18 @@ def refuse_edit(call: ToolCall, edited: dict[str, Any] | None, named: Iterable[s
         raise ConfirmationError(
             "a secret argument cannot be edited: leave it as it is shown, or decline the call and say what to do"
         )
+
+
+def plain(plan: Iterable[Intent], tools: Catalogue) -> tuple[Intent, ...]:
+    """A plan without secrets, since it is journalled as it is. Raises `CounterfoilError` if it says what one is."""
+    intents = tuple(plan)
+    for intent in intents:
+        tool = tools.get(intent.tool)
+        if tool is not None and tool.secrets is not None:
+            for name in intent.fixed:
+                if tool.secrets.names_at_top(name):
+                    raise CounterfoilError(f"the plan cannot fix {name} of {tool.name}, a secret: leave it open")
+    return intents
 
 
 Report = Callable[[str, float | None], Any]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from counterfoil.gate.past import Past
 from counterfoil.types.entry import (
     Answered,
+    Declassified,
     Doubted,
     Ended,
     Entry,
@@ -19,6 +20,7 @@ from counterfoil.types.entry import (
     Judged,
     Loaded,
     Opened,
+    Planned,
     Said,
     Settled,
     Started,
@@ -30,6 +32,9 @@ from counterfoil.types.outcome import Outcome
 from counterfoil.types.request import Output
 from counterfoil.types.session import Session
 from counterfoil.types.verdict import Allowed, Confirm, Refusal, Verdict
+
+if TYPE_CHECKING:
+    from counterfoil.gate.provenance.known import Known
 
 
 class Call:
@@ -45,6 +50,7 @@ class Call:
         "doubt",
         "expires_at",
         "identity",
+        "intent",
         "result",
         "started",
         "verdict",
@@ -57,6 +63,8 @@ class Call:
         """Equal for calls that ask for the same thing."""
         self.counted = False
         self.verdict: Verdict | None = None
+        self.intent: int | None = None
+        """Which intent of the plan it has used up."""
         self.digest = ""
         self.expires_at: float | None = None
         self.asked = 0
@@ -101,16 +109,25 @@ class State:
         self.ended: Outcome | None = None
         self.last_words = False
         """Whether the model has been asked once more after a ceiling."""
+        self.known: Known | None = None
+        """What was read and from whom, in a run that is judged by it."""
+        self._fold = self.FOLDS
         for entry in entries:
             self.apply(entry)
 
     def apply(self, entry: Entry) -> None:
         """Add one entry."""
         self.entries.append(entry)
-        self._folds[type(entry)](self, entry)
+        self._fold[type(entry)](self, entry)
 
     def _opened(self, entry: Opened) -> None:
         self.session, self.outside, self.output = entry.session, entry.outside, entry.output
+        if entry.provenance in (None, "off"):
+            self.known, self._fold = None, self.FOLDS
+        else:
+            from counterfoil.run.provenance import FOLDS, known_under  # noqa: PLC0415 - most of it is for such runs only
+
+            self.known, self._fold = known_under(self, entry), FOLDS
         for call in self.open:  # opened again, with other permissions: what was allowed is judged again
             if call.started is None and isinstance(call.verdict, Allowed):
                 self._unjudge(call)
@@ -157,14 +174,14 @@ class State:
         if not call.counted:
             call.counted = True
             past.identical[call.identity] = past.identical.get(call.identity, 0) + 1
-        if isinstance(verdict, Refusal):
-            self._result(call, _refusal(call, verdict.code, verdict.message))
-        elif isinstance(verdict, Confirm):
-            call.digest, call.expires_at, call.answer = entry.digest, entry.expires_at, None
-            call.asked += 1
-        else:
+        if type(verdict) is Allowed:
             past.allowed += 1
             past.by_tool[name] = past.by_tool.get(name, 0) + 1
+        elif isinstance(verdict, Refusal):
+            self._result(call, _refusal(call, verdict.code, verdict.message))
+        else:
+            call.digest, call.expires_at, call.answer = entry.digest, entry.expires_at, None
+            call.asked += 1
 
     def _answered(self, entry: Answered) -> None:
         call = self.calls[entry.call_id]
@@ -190,6 +207,10 @@ class State:
         if isinstance(call.verdict, Allowed):
             past.allowed -= 1
             past.by_tool[name] -= 1
+        if call.intent is not None:
+            if self.known is not None:
+                self.known.plan.restore(call.intent)
+            call.intent = None
         call.verdict = None
 
     def _started(self, entry: Started) -> None:
@@ -253,6 +274,9 @@ class State:
                 code, message = "declined", "It was not run: the run was cancelled."
             self._result(call, _refusal(call, code, message))
 
+    def _remembered(self, entry: Planned | Declassified) -> None:
+        """It counts for what is known of the texts that were read, and for nothing else."""
+
     def _result(self, call: Call, result: ToolResult) -> None:
         call.result = result
         self.unanswered -= 1
@@ -266,7 +290,7 @@ class State:
             if call.call.name == name and isinstance(call.verdict, Allowed):
                 yield call.arguments or {}
 
-    _folds: ClassVar[dict[type[Entry], Callable[[Any, Any], None]]] = {
+    FOLDS: ClassVar[dict[type[Entry], Callable[[Any, Any], None]]] = {
         Opened: _opened,
         Loaded: _loaded,
         Said: _said,
@@ -277,6 +301,8 @@ class State:
         Doubted: _doubted,
         Settled: _settled,
         Ended: _ended,
+        Planned: _remembered,
+        Declassified: _remembered,
     }
 
     @property

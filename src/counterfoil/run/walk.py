@@ -8,6 +8,7 @@ from counterfoil.run.state import Call, State
 from counterfoil.run.step import NUDGER, AskModel, Nudge, Stop, next_step
 from counterfoil.types.entry import (
     Answered,
+    Declassified,
     Doubted,
     Ended,
     Entry,
@@ -15,6 +16,7 @@ from counterfoil.types.entry import (
     Judged,
     Loaded,
     Opened,
+    Planned,
     Record,
     Said,
     Settled,
@@ -56,6 +58,11 @@ def _follows(state: State, entry: Entry) -> str | None:
             return "is a message while calls are open" if state.open else None
         case Ended(outcome) if outcome.kind == "limit" and outcome.which != "seconds":
             return None if isinstance(next_step(state), Stop) else "stops at a ceiling that was not reached"
+        case Planned(by_model=True) if state.known is not None and state.known.tainted:
+            return "is a plan of the model's after it had read what others can write"
+        case Declassified(call_id):
+            call = state.calls.get(call_id)
+            return None if call is not None and call.result is not None else "vouches for a result that is not there"
         case Finished(result):
             return _of_call(state.calls.get(result.call_id), entry)
         case Judged(call_id) | Started(call_id) | Doubted(call_id) | Answered(call_id) | Settled(call_id):

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio.from_thread
 
+from counterfoil.types.label import Label
 from counterfoil.types.session import Session
 
 
@@ -22,7 +23,7 @@ class Context:
     Hand `idempotency_key` to the service you act on: it tells two attempts at one call from two calls.
     """
 
-    __slots__ = ("_report", "call_id", "run_id", "session")
+    __slots__ = ("_report", "call_id", "label", "run_id", "session")
 
     def __init__(
         self,
@@ -35,6 +36,9 @@ class Context:
         self.run_id = run_id
         self.call_id = call_id
         self._report = report
+        self.label: Label | None = None
+        """Of what the arguments are made, in a run that follows it: a store keeps it beside a text, and gives the text
+        back as `Text(text, label)`. None for a call that only looks something up."""
 
     @property
     def idempotency_key(self) -> str:

@@ -20,7 +20,7 @@ def to_content(value: Any, returns: Collection[str] | None, max_chars: int) -> C
     no JSON form.
     """
     if returns is not None:
-        value = _project(value, returns)
+        value = project(value, returns)
     if isinstance(value, str):
         return (_cut(value, max_chars),)
     if isinstance(value, Text | Media):
@@ -47,12 +47,13 @@ def _encode(value: Any) -> Any:
     raise TypeError(f"a tool returned a {type(value).__name__}, which has no JSON form")
 
 
-def _project(value: Any, returns: Collection[str]) -> Any:
+def project(value: Any, returns: Collection[str]) -> Any:
+    """Keep only those fields of an object, or of each object in a list."""
     value = to_builtins(value)
     if is_object(value):
         return {name: value[name] for name in returns if name in value}
     if is_array(value):
-        return [_project(each, returns) for each in value]
+        return [project(each, returns) for each in value]
     return value
 
 

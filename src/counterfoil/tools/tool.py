@@ -7,7 +7,7 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import anyio.to_thread
 import msgspec
@@ -19,12 +19,17 @@ from counterfoil.tools.limits import Limits
 from counterfoil.tools.result import Content, to_builtins, to_content
 from counterfoil.tools.secret import Places
 from counterfoil.tools.signature import Signature
+from counterfoil.tools.trust import Trust, labelling
 from counterfoil.types.entry import Effect
 from counterfoil.types.error import CatalogueError
 from counterfoil.types.json import is_object, own
+from counterfoil.types.label import Integrity, Label
 from counterfoil.types.message import Text
 from counterfoil.types.request import ToolSpec
 from counterfoil.types.session import Session
+
+if TYPE_CHECKING:
+    from counterfoil.tools.guess import Handling
 
 log = logging.getLogger("counterfoil.tools")
 
@@ -57,13 +62,15 @@ class Tool:
         permission: str | None = None,
         authorize: Authorize | None = None,
         limits: Limits | None = None,
-        returns: Collection[str] | None = None,
+        returns: Collection[str] | dict[str, Integrity] | None = None,
+        trust: Trust | None = None,
         lookup: Lookup | None = None,
         coerce: bool = False,
         convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
         function: Callable[..., Any] | None = None,
         may_fail: bool = True,
         extras: Mapping[str, tuple[Any, ...]] | None = None,
+        contextual: bool = True,
         answers: bool = False,
         result: dict[str, Any] | None = None,
     ) -> None:
@@ -85,11 +92,14 @@ class Tool:
         self.effect: Effect = effect
         self.permission = permission if permission is not None else spec.name
         self.authorize = authorize
-        self.returns = tuple(returns) if returns is not None else None
+        self.returns, self.trust = labelling(spec.name, returns, trust)
         self.lookup = lookup
         self.coerce = coerce
         self.function = function
         self.extras = extras or {}
+        self.contextual = contextual
+        """Whether it looks at the `Context` of a call."""
+        self._guessed_by = spec.name
         self.answers = answers
         """Whether calling it is how a structured answer is given: no ceiling may stand in its way."""
         places = Places(self.spec.parameters)
@@ -117,6 +127,16 @@ class Tool:
         if self.function is None:
             raise TypeError(f"{self.name} was not made of a function: send calls for it through a Harness")
         return self.function(*args, **kwargs)
+
+    @functools.cached_property
+    def how(self) -> Handling:
+        """How the provenance check treats it: what is declared, and guesses for the rest."""
+        from counterfoil.tools.guess import handling  # noqa: PLC0415 - nobody needs the guesses where the check is off
+
+        # Giving the answer acts on nobody, and what comes back is a sentence of ours.
+        trust = Trust(act="read", returns="system") if self.answers else self.trust
+        how = handling(self._guessed_by, self.spec.parameters, self.effect, trust, self.extras)
+        return msgspec.structs.replace(how, outside=Label("untrusted", self.name))
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, effect={self.effect!r}, permission={self.permission!r})"
@@ -189,7 +209,7 @@ class Tool:
 
     def renamed(self, name: str) -> Tool:
         """The same tool under another name, with the permission that it has now."""
-        return Tool(
+        tool = Tool(
             msgspec.structs.replace(self.spec, name=name),
             self.invoke,
             effect=self.effect,
@@ -197,14 +217,18 @@ class Tool:
             authorize=self.authorize,
             limits=self.limits,
             returns=self.returns,
+            trust=self.trust,
             lookup=self.lookup,
             coerce=self.coerce,
             convert=self._convert,
             may_fail=self._may_fail,
             function=self.function,
             extras=self.extras,
+            contextual=self.contextual,
             result=self.result,
         )
+        tool._guessed_by = self._guessed_by  # a prefix would change what its name is taken to say
+        return tool
 
     @classmethod
     def from_declaration(
@@ -226,7 +250,8 @@ class Tool:
         context = next(
             (n for n, p in inspect.signature(function).parameters.items() if p.annotation in (Context, "Context")), None
         )
-        return cls(spec, _caller(function, context, own), function=function, **options)
+        invoke = _caller(function, context, own)
+        return cls(spec, invoke, function=function, contextual=context is not None, **options)
 
 
 def _caller(
@@ -282,6 +307,7 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
         may_fail=signature.may_fail,
         function=function,
         extras=signature.extras,
+        contextual=signature.context is not None,
         result=signature.result,
         **options,
     )
@@ -296,7 +322,8 @@ def tool(
     permission: str | None = ...,
     authorize: Authorize | None = ...,
     limits: Limits | None = ...,
-    returns: Collection[str] | None = ...,
+    returns: Collection[str] | dict[str, Integrity] | None = ...,
+    trust: Trust | None = ...,
     lookup: Lookup | None = ...,
     coerce: bool = ...,
     name: str | None = ...,
@@ -312,7 +339,8 @@ def tool(
     permission: str | None = None,
     authorize: Authorize | None = None,
     limits: Limits | None = None,
-    returns: Collection[str] | None = None,
+    returns: Collection[str] | dict[str, Integrity] | None = None,
+    trust: Trust | None = None,
     lookup: Lookup | None = None,
     coerce: bool = False,
     name: str | None = None,
@@ -324,10 +352,11 @@ def tool(
 
     `effect` is `read`, `idempotent`, `write` (the default) or `irreversible`; `permission` the scope that the requester
     must hold (default: the tool's name); `authorize(session, arguments)` returns a reason when this requester may not
-    do this to that object; `returns` keeps only those fields of the result; `lookup(key)` asks the service whether the
-    call with that idempotency key happened, and returns what the tool would have, or `None`; `coerce` lets a string
-    that parses as the number or object the schema wants pass as that; `strict` asks the provider to decode by the
-    schema, where it has such a mode. Raises `CatalogueError` saying what to change.
+    do this to that object; `returns` keeps only those fields of the result, or, as a dict, keeps them all and says who
+    can write each (`{"id": System}`); `trust` says more of that kind for the provenance check; `lookup(key)` asks the
+    service whether the call with that idempotency key happened, and returns what the tool would have, or `None`;
+    `coerce` lets a string that parses as the number or object the schema wants pass as that; `strict` asks the provider
+    to decode by the schema, where it has such a mode. Raises `CatalogueError` saying what to change.
     """
     options = {
         "effect": effect,
@@ -335,6 +364,7 @@ def tool(
         "authorize": authorize,
         "limits": limits,
         "returns": returns,
+        "trust": trust,
         "lookup": lookup,
         "coerce": coerce,
         "output_schema": output_schema,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
 
 from counterfoil.types.error import CatalogueError
+from counterfoil.types.json import is_object
 from counterfoil.types.label import Integrity
 
 Act = Literal["read", "fetch", "self", "send", "pay", "destroy", "admin"]
@@ -88,6 +89,17 @@ class Trust(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 def role_name(role: RoleName | Role) -> RoleName:
     """The name of a role, however it was written."""
     return role.role if isinstance(role, Role) else role
+
+
+def labelling(
+    name: str, returns: Collection[str] | dict[str, Integrity] | None, trust: Trust | None
+) -> tuple[tuple[str, ...] | None, Trust | None]:
+    """Tell apart the two forms of a tool's `returns`: the fields to keep, and what the labels of its fields are."""
+    if not is_object(returns):
+        return None if returns is None else tuple(returns), trust
+    if trust is not None and trust.returns is not None:
+        raise CatalogueError(f"{name}: its results are labelled twice: in returns, and in trust")
+    return None, msgspec.structs.replace(trust or Trust(), returns=returns)
 
 
 def _known(given: object, allowed: tuple[str, ...], what: str) -> None:

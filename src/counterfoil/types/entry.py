@@ -11,8 +11,10 @@ from typing import Any, Literal
 import msgspec
 
 from counterfoil.types.grant import Grant
+from counterfoil.types.label import Leaves
 from counterfoil.types.message import Message, ToolResult
 from counterfoil.types.outcome import Outcome
+from counterfoil.types.plan import Intent, Mode
 from counterfoil.types.request import Output, Usage
 from counterfoil.types.session import Session
 from counterfoil.types.verdict import Verdict
@@ -36,6 +38,12 @@ class Opened(_Entry, frozen=True, tag="opened"):
     output: Output | None = None
     outside: bool = False
     """Whether the run serves one call from elsewhere, with no model of ours."""
+    provenance: Mode | None = None
+    """How calls that text from outside may have steered are judged; `None`: written before that was journalled."""
+    vouched: tuple[str, ...] = ()
+    """Values that the application vouches for."""
+    me: tuple[str, ...] = ()
+    """The requester's own names with the services: addresses, account numbers."""
 
 
 class Loaded(_Entry, frozen=True, tag="loaded"):
@@ -68,6 +76,8 @@ class Judged(_Entry, frozen=True, tag="judged"):
     """Unix seconds after which a confirmation is void."""
     grant: Grant | None = None
     """The standing approval that stood for a person's answer, whole: so that the run says why it was allowed."""
+    intent: int | None = None
+    """Which intent of the plan the call carries out, and uses up."""
 
 
 class Answered(_Entry, frozen=True, tag="answered"):
@@ -100,6 +110,8 @@ class Finished(_Entry, frozen=True, tag="finished"):
 
     result: ToolResult
     seconds: float | None = None
+    leaves: Leaves | None = None
+    """The labels inside the result. That of the whole is the result's own; where it has none, it is untrusted."""
 
 
 class Doubted(_Entry, frozen=True, tag="doubted"):
@@ -125,7 +137,25 @@ class Ended(_Entry, frozen=True, tag="ended"):
     outcome: Outcome
 
 
-Entry = Opened | Loaded | Said | Judged | Answered | Started | Finished | Doubted | Settled | Ended
+class Planned(_Entry, frozen=True, tag="planned"):
+    """Which consequential calls are meant. A model may say so only before it has read anything untrusted."""
+
+    intents: tuple[Intent, ...]
+    by: str = ""
+    by_model: bool = False
+
+
+class Declassified(_Entry, frozen=True, tag="declassified"):
+    """A person vouches for the text of one result: its words are theirs from now on."""
+
+    call_id: str
+    by: str
+    at: float = 0.0
+
+
+Entry = (
+    Opened | Loaded | Said | Judged | Answered | Started | Finished | Doubted | Settled | Ended | Planned | Declassified
+)
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from counterfoil.types.label import Traced
 from counterfoil.types.message import Code
 
 
@@ -21,6 +22,10 @@ class Confirm(msgspec.Struct, frozen=True, tag="confirm", omit_defaults=True, gc
     """Whether the approver must be someone other than the requester."""
     grantable: bool = False
     """Whether a person may say "always" to it; otherwise each call is asked about."""
+    code: str = ""
+    """Why, in a word that does not change, where the provenance check asks."""
+    arguments: tuple[Traced, ...] = ()
+    """Each argument with its origin, where the provenance check asks."""
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="refusal", omit_defaults=True, gc=False):

@@ -21,6 +21,7 @@ EXAMPLES = """
 counterfoil tools shop:catalogue
 counterfoil tools shop:catalogue --as ada --permission orders:read    # what ada's model is shown
 counterfoil tools examples/order_desk.py:desk --schema
+counterfoil tools shop:catalogue --trust                              # what is guessed of each tool, and why
 """
 
 
@@ -33,6 +34,9 @@ def add(commands: Commands) -> None:
     target_argument(parser)
     session_arguments(parser)
     parser.add_argument("--schema", action="store_true", help="show each tool's whole JSON Schema")
+    parser.add_argument(
+        "--trust", action="store_true", help="show what the provenance check takes each tool for, and what it guesses"
+    )
     parser.set_defaults(run=run)
 
 
@@ -55,9 +59,10 @@ def run(options: argparse.Namespace, out: Output) -> int:
                 "tokens": token_cost(tool.spec),
                 "authorize": tool.authorize is not None,
                 "spec": msgspec.to_builtins(tool.spec),
+                "trust": {"act": tool.how.act, "roles": tool.how.roles, "guessed": tool.how.explain()},
             }
         )
-        _show(tool, options.schema, out)
+        _show(tool, options, out)
     hidden = len(target.catalogue) - len(tools)
     shown = f"{len(tools)} of {len(target.catalogue)} tools" if narrowed else f"{len(tools)} tools"
     out.say(f"{shown}, about {total} tokens in every request; catalogue {target.catalogue.digest[:12]}")
@@ -66,7 +71,7 @@ def run(options: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _show(tool: Tool, schema: bool, out: Output) -> None:
+def _show(tool: Tool, options: argparse.Namespace, out: Output) -> None:
     checked = "  authorize" if tool.authorize is not None else ""
     out.say(
         (tool.name, NAME),
@@ -76,13 +81,19 @@ def _show(tool: Tool, schema: bool, out: Output) -> None:
         (f"{checked}  ~{token_cost(tool.spec)} tokens", DIM),
     )
     out.say(tool.spec.description or "(no description: the model knows it by name only)", indent=4)
-    if schema:
+    if options.schema:
         out.say(msgspec.json.format(msgspec.json.encode(tool.spec.parameters), indent=2).decode(), indent=4)
     else:
         properties: dict[str, Any] = tool.spec.parameters.get("properties") or {}
         required: list[str] = tool.spec.parameters.get("required") or []
         for name, each in properties.items():
             out.say(*_parameter(name, each, name in required), indent=4)
+    if options.trust:
+        how = tool.how
+        roles = ", ".join(f"{name}: {role}" for name, role in how.roles.items())
+        out.say(("provenance: ", "bold"), how.act, (f"  {roles}", DIM), indent=4)
+        for line in how.explain():
+            out.say((line, DIM), indent=6)
     out.say()
 
 

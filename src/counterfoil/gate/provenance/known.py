@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 
 from counterfoil.gate.provenance.leaves import label_value, labelled, records, scalars
-from counterfoil.gate.provenance.plan import Intent, Plan, Result
+from counterfoil.gate.provenance.plan import Plan, Result
 from counterfoil.gate.provenance.words import Words, fold, key
 from counterfoil.tools.guess import Handling, words_of
 from counterfoil.types.json import is_object
-from counterfoil.types.label import NEUTRAL, Integrity, Label, Leaves, Origin, join
+from counterfoil.types.label import NEUTRAL, Integrity, Label, Leaves, Origin, join, lowest
+from counterfoil.types.plan import Intent
 
 _SHORT = 4
 """Identifiers of fewer digits are everywhere in prose: they are not matched against it."""
@@ -93,6 +94,7 @@ class Known:
     """
 
     def __init__(self, config: Collection[str] = (), me: Collection[str] = ()) -> None:
+        self.given = (tuple(config), tuple(me))
         self.me = frozenset(key(each) for each in me)
         self.label = NEUTRAL
         """The join of everything read, but for the sources."""
@@ -175,9 +177,12 @@ class Known:
 
     def origin(self, value: Any, tool: str, argument: str, how: Handling, inside: str = "") -> Origin:
         """Where one leaf of an argument came from; `inside` is its path in the argument."""
-        name, role = key(value), how.role(argument)
-        if (tool, argument, name) in self._endorsed:
+        if (tool, argument, key(value)) in self._endorsed:
             return Origin.USER
+        return self._found(value, tool, argument, how, inside)
+
+    def _found(self, value: Any, tool: str, argument: str, how: Handling, inside: str = "") -> Origin:
+        name, role = key(value), how.role(argument)
         acted_on = role in ("target", "critical", "resource")
         naming = frozenset(words_of(argument)) - {"id", "ids"} if acted_on else None
         if role == "critical" and isinstance(value, str) and _AMOUNT.fullmatch(value):
@@ -216,8 +221,12 @@ class Known:
         *,
         requester: str = "",
         given: Label | None = None,
+        inputs: Mapping[str, Integrity] | None = None,
     ) -> tuple[Label, Leaves | None]:
-        """Label what a call returned: its value as JSON, before it is cut. `given` is the label the tool put on it."""
+        """Label what a call returned: its value as JSON, before it is cut. `given` is the label the tool put on it.
+
+        `inputs` are those of the call, where they are known already.
+        """
         if given is None and not how.declared and not how.private and not how.secret and isinstance(value, str):
             return how.outside, None
         return label_value(
@@ -226,19 +235,29 @@ class Known:
             tool,
             me=self.me,
             requester=requester,
-            inputs=self.inputs(tool, how, arguments) if how.declared else None,
+            inputs=(inputs or self.inputs(tool, how, arguments)) if how.declared else None,
             given=given,
             made=how.act_of(arguments) not in ("read", "fetch"),
         )
 
     def inputs(self, tool: str, how: Handling, arguments: Mapping[str, Any]) -> dict[str, Integrity]:
-        """The integrity of a call's text arguments, for `label_value`."""
+        """The integrity of a call's text arguments, for `label_value`.
+
+        What a person has approved was approved in its place. What the tool makes of it is somewhere else.
+        """
         return {
-            key(each): _AS_INPUT.get(self.origin(each, tool, argument, how), "system")
+            key(each): _AS_INPUT.get(self._found(each, tool, argument, how), "system")
             for argument, value in arguments.items()
             for each in scalars(value)
             if isinstance(each, str)
         }
+
+    def handed_on(self, tool: str, inputs: Mapping[str, Integrity]) -> Label:
+        """The label of what a call hands on: the worst of its text arguments, and of what was read here in private."""
+        worst: Integrity = "user"
+        for integrity in inputs.values():
+            worst = lowest(worst, integrity)
+        return Label(worst, tool if worst == "untrusted" else "", self.label.readers, self.label.secret)
 
     def source(self, value: Any) -> str:
         """In what text of an outsider's a value is, for a person to read; empty if it is in none of the newest."""

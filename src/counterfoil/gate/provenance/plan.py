@@ -7,50 +7,13 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeGuard
 
-import msgspec
-
 from counterfoil.gate.provenance.leaves import Leaf, covers, integrity_of, records
 from counterfoil.gate.provenance.words import LINK, fold, key
 from counterfoil.tools.guess import Handling
 from counterfoil.tools.trust import RoleName
 from counterfoil.types.json import is_array, is_object
 from counterfoil.types.label import Leaves
-
-
-class Pick(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A rule that takes one value from what will be read: data may then fill an argument, and still choose nothing.
-
-    The result is that of the first call of `tool` with exactly these `arguments`. Of its records, those count whose
-    fields equal `where` (or have it as whole words), and of these the one with the `most` or `least` of a field. They
-    must agree on one value. `take` is the field, a scalar or a list of them; of a number, `times` and `plus` may
-    follow. No field that an outsider can write text in is ever looked at, but for a `link`: the only one in a field,
-    whoever wrote it, and good for nothing but to be fetched.
-    """
-
-    tool: str
-    arguments: dict[str, Any] = {}
-    where: dict[str, Any] = {}
-    most: str = ""
-    least: str = ""
-    take: str = ""
-    times: float = 1
-    plus: float = 0
-    link: bool = False
-
-
-class Intent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One call that is meant. `fixed` arguments may have these values only; `taken` ones what their rule finds.
-
-    `open` ones are filled in later, under the rules on origins; any other that matters is off the plan. A look-up needs
-    no intent to run; with one, the record that it finds is the one that was meant, even after a taint.
-    """
-
-    tool: str
-    fixed: dict[str, Any] = {}
-    taken: dict[str, Pick] = {}
-    open: tuple[str, ...] = ()
-    many: bool = False
-    """Whether any number of such calls is meant: once for each thing that is found."""
+from counterfoil.types.plan import Intent, Pick
 
 
 class Result(Protocol):
@@ -117,6 +80,10 @@ class Plan:
         """Use an intent up."""
         if not self.intents[number].many:
             self.spent.add(number)
+
+    def restore(self, number: int) -> None:
+        """Take that back: the call is judged again."""
+        self.spent.discard(number)
 
 
 def differences(

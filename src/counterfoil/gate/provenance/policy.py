@@ -9,15 +9,12 @@ import msgspec
 
 from counterfoil.gate.provenance.known import Known
 from counterfoil.gate.provenance.leaves import Leaf, walk
-from counterfoil.gate.provenance.plan import Intent, says
+from counterfoil.gate.provenance.plan import says
 from counterfoil.gate.provenance.words import LINK
 from counterfoil.tools.guess import Handling
 from counterfoil.tools.trust import Act
 from counterfoil.types.label import Origin, Traced
-
-Mode = Literal["strict", "default", "off"]
-"""`strict`: after the first untrusted text every consequential call asks. `default`: the plan and the origins decide;
-while there is no plan, as `strict`. `off`: nothing is checked."""
+from counterfoil.types.plan import Intent, Mode
 
 Why = Literal["ARG_ORIGIN", "OFF_PLAN", "ACTIVE_CONTENT", "SECRET_IN_SESSION"]
 
@@ -50,7 +47,7 @@ def rule(
         return FINE
     case = _Case(known, tool, how, arguments, act, trace=trace)
     if act in _LEAVING and (leak := case.secret()) is not None:
-        return leak
+        return msgspec.structs.replace(leak, intent=case.planned())
     if not known.tainted:
         return Ruling(intent=case.planned()) if known.plan.declared else FINE
     if mode == "strict" or not known.plan.declared:

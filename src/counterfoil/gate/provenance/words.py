@@ -24,6 +24,8 @@ _NUMBER = re.compile(r"(?<![\w.,/@-])[-+]?\d[\d,]*(?:\.\d+)?(?![\w/@-]|[.,]\d)")
 _SENTENCE = re.compile(r"(?<=[a-z0-9])\.(?=[A-Z][a-z])")
 _QUOTES = "'\"`\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _MARKED = re.compile(r"[\d@._/:#+]")
+_WHEN = 64
+"""What is longer than that is no date and no time of day."""
 _BEFORE_A_NAME = frozenset(("to", "with", "from", "named", "called"))
 LINK = re.compile(
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s'\"<>()\[\]]+|\bwww\.[^\s'\"<>()\[\]]+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\bmailto:[^\s'\"<>]+|"
@@ -127,7 +129,7 @@ class Words:
         return any(_found(raw, low, bare, naming) for raw, low in self._texts) or self._when(wanted)
 
     def _when(self, wanted: str) -> bool:
-        if not any(each.isdigit() for each in wanted):
+        if len(wanted) > _WHEN or not any(each.isdigit() for each in wanted):
             return False
         found, rest = moments(wanted)
         if not found or rest.replace("\0", "").strip(" ,t") not in ("", "at", "on"):
