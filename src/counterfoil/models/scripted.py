@@ -61,8 +61,10 @@ def reply_of(turn: Any) -> Reply:
         return turn
     if isinstance(turn, str):
         return Reply(Message("assistant", (Text(turn),)))
-    said: Sequence[Any] = turn if isinstance(turn, Sequence) else [turn]
-    blocks = tuple(said)
+    try:
+        blocks: tuple[Any, ...] = tuple(turn)
+    except TypeError:
+        blocks = (turn,)
     for block in blocks:
         if not isinstance(block, Block):
             raise TypeError(f"a model says a string, a list of blocks or a Reply, not {type(block).__name__}")
