@@ -131,3 +131,16 @@ def test_the_demonstration_with_the_real_local_model(tmp_path: Path) -> None:
     assert done.out.count("A scripted model takes over") == 6 - int(managed.group(1))
     assert "What it cannot: choose well among many tools" in done.out
     _in_order(done.out, ["1  A plain", "5  What cannot", "In the desk's database: 1 cancellation", "no tool ran"])
+
+
+def test_an_injected_order_is_obeyed_only_where_nothing_looks(process: Cli) -> None:
+    told = process("demo", "--injected", code=0).out
+    for seen in (
+        "In the books: the thief",
+        '! account "GB29NWBK60161331926819", in lookup_order (ORD-1001), which others can write',
+        'planned: "DE89370400440532013000"',
+        "refused untrusted_origin  OFF_PLAN",
+        "fooled three times, and paid the thief once",
+    ):
+        assert seen in told, seen
+    assert told.count("In the books: the customer") == 2

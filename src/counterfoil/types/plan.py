@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -31,6 +31,11 @@ class Pick(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     plus: float = 0
     link: bool = False
 
+    def __post_init__(self) -> None:
+        given: Any = (self.arguments, self.where, self.take)
+        if [type(each) for each in given] != [dict, dict, str]:
+            raise TypeError("a Pick is Pick(tool, {argument: value}, where={field: value}, take='field')")
+
 
 class Intent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One call that is meant. `fixed` arguments may have these values only; `taken` ones what their rule finds.
@@ -45,3 +50,17 @@ class Intent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     open: tuple[str, ...] = ()
     many: bool = False
     """Whether any number of such calls is meant: once for each thing that is found."""
+
+    def __post_init__(self) -> None:
+        fixed: Any = self.fixed
+        taken: Any = self.taken
+        names: Any = self.open
+        if (
+            not isinstance(fixed, dict)
+            or not isinstance(taken, dict)
+            or isinstance(names, str)
+            or {*map(type, cast("dict[str, Any]", taken).values())} - {Pick}
+        ):
+            raise TypeError(
+                "an Intent is Intent(tool, fixed={argument: value}, taken={argument: Pick(...)}, open=(argument,))"
+            )

@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from counterfoil.cli.commands.call import loaded
+from counterfoil.cli.demo import injected
 from counterfoil.cli.demo.tour import Broken, Tour
 from counterfoil.cli.options import Commands, command
 from counterfoil.cli.output import Output, Part
@@ -26,6 +27,7 @@ counterfoil demo
 counterfoil demo --scripted             # without any model
 counterfoil demo --keep desk            # keep the database and the journal in ./desk, to look around in
 counterfoil demo --model local:needle
+counterfoil demo --injected             # an order's note gives orders, and the model obeys them
 """
 
 
@@ -38,11 +40,16 @@ def add(commands: Commands) -> None:
     parser.add_argument("--model", metavar="SPEC", default="local", help="the model that is asked (default: local)")
     parser.add_argument("--scripted", action="store_true", help="let a scripted model play every scene")
     parser.add_argument("--keep", metavar="DIR", help="keep the desk's database and the journal in this folder")
+    parser.add_argument(
+        "--injected", action="store_true", help="show instead what becomes of a prompt injection, in the worst case"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace, out: Output) -> int:
     """Show everything."""
+    if options.injected:
+        return anyio.run(injected.play, out)
     with ExitStack() as stack:
         if options.keep:
             folder = Path(options.keep)
