@@ -159,3 +159,37 @@ async def test_who_loses_a_run_while_it_recovers_hears_that_and_nothing_else() -
     await (await journal.create("r", "ada", begun)).release("ready")
     with pytest.raises(Fenced):
         await Harness(Scripted([]), Catalogue([write]), journal=journal).resume("r")
+
+
+@pytest.mark.parametrize("ahead", [-86_400.0, 0.0, 86_400.0])
+@pytest.mark.parametrize("takes", [0.1, 3600.0])
+async def test_the_clock_does_not_say_when_a_dead_processs_call_has_had_its_time(ahead: float, takes: float) -> None:
+    """What the service does not know may still be on its way: a clock that is a day ahead must not repeat it."""
+    journal, looked, acted = MemoryJournal(), 0, 0
+
+    async def lookup(key: str) -> str | None:
+        nonlocal looked
+        looked += 1
+        return None if looked == 1 else "arrived late"
+
+    @tool(effect="write", limits=Limits(timeout=takes), lookup=lookup)
+    async def write() -> str:
+        """Write."""
+        nonlocal acted
+        acted += 1
+        return "written again"
+
+    begun: list[Entry] = [
+        Opened(ADA),
+        Said(user("x")),
+        Said(Message("assistant", (ToolCall("1.1", "write", {}),))),
+        Judged("1.1", Allowed()),
+        Started("1.1", "write", idempotency_key("r", "1.1"), time.time() - ahead),
+    ]
+    await (await journal.create("r", "ada", begun)).release("ready")
+    run = await Harness(Scripted(["done"]), Catalogue([write]), journal=journal).resume("r")
+    assert acted == 0
+    if takes < 60:
+        assert (run.outcome.kind, run.results["1.1"].text, looked) == ("answered", "arrived late", 2)
+    else:
+        assert (run.outcome.kind, looked) == ("in_doubt", 1)
