@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
-import sys
-import traceback
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-from counterfoil.types.error import MissingExtra
+from evals.command import Work, carry_out, positive
 
 _EXAMPLES = """examples:
   counterfoil eval bfcl                                    # nothing is lost: the right calls through every format
@@ -48,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
         help="with commas between: simple_python, multiple, ... or live, non_live, python, all (default: all)",
     )
     top.add_argument(
-        "--limit", metavar="N", type=_positive, help="a sample of N cases of each category; a larger holds the smaller"
+        "--limit", metavar="N", type=positive, help="a sample of N cases of each category; a larger holds the smaller"
     )
     top.add_argument("--seed", metavar="N", type=int, default=0, help="which sample (default: 0)")
     top.add_argument(
@@ -67,8 +62,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--tool-choice", choices=("auto", "any"), default="auto", help="any: it must call something (default: auto)"
     )
-    top.add_argument("--max-tokens", metavar="N", type=_positive, default=256, help="of one reply (default: 256)")
-    top.add_argument("--threads", metavar="N", type=_positive, default=1, help="of the embedded model (default: 1)")
+    top.add_argument("--max-tokens", metavar="N", type=positive, default=256, help="of one reply (default: 256)")
+    top.add_argument("--threads", metavar="N", type=positive, default=1, help="of the embedded model (default: 1)")
     top.add_argument("--out", metavar="DIR", type=Path, help="keep every case and the plot there; resume")
     top.add_argument("--json", action="store_true", help="print JSON, one value a line")
     top.add_argument("--debug", action="store_true", help="show tracebacks")
@@ -76,43 +71,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the evaluation; returns its exit code."""
-    try:
-        options = parser().parse_args(sys.argv[1:] if argv is None else argv)
-    except SystemExit as stop:  # argparse has said why
-        return int(stop.code or 0)
-    if find_spec("rich") is None:
-        sys.stderr.write(f"counterfoil: {MissingExtra('The command', 'cli')}\n")
-        return 2
-    from counterfoil.cli.output import Output  # noqa: PLC0415 - it needs the extra
-    from counterfoil.cli.problem import sentence  # noqa: PLC0415 - the same
-    from evals.bfcl.evaluate import evaluate  # noqa: PLC0415 - the same
-
-    out = Output(json=options.json)
-    try:
-        code = evaluate(options, out)
-        out.flush()
-    except KeyboardInterrupt:
-        out.end_live()
-        if options.out:
-            out.note(f"stopped: what was answered is kept in {options.out}, and the same command goes on from there")
-        return 128 + signal.SIGINT
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except BaseException as error:  # noqa: BLE001 - whatever it is, a user gets a sentence
-        if options.debug:
-            traceback.print_exception(error)
-        out.error(sentence(error, options.debug))
-        return 2
-    return code
+    """Run it; returns its exit code."""
+    return carry_out(parser(), argv, _work, "what was answered")
 
 
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no count: write a whole number from 1 up")
-    return number
+def _work() -> Work:
+    from evals.bfcl.evaluate import evaluate  # noqa: PLC0415 - it needs the extra
+
+    return evaluate

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
-import traceback
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-from counterfoil.types.error import MissingExtra
+from evals.command import Work, carry_out, positive
 
 _EXAMPLES = """examples:
   counterfoil eval toolformer --out annotated              # the passages of the repository, the embedded model
@@ -51,11 +47,11 @@ def parser() -> argparse.ArgumentParser:
         default=1.0,
         help="a call stays that lowers the weighted loss by this much (default: 1; for the paper's calculator: 0.5)",
     )
-    top.add_argument("-k", metavar="N", type=_positive, default=5, help="positions of a passage and tool (default: 5)")
-    top.add_argument("-m", metavar="N", type=_positive, default=5, help="calls sampled at each (default: 5)")
+    top.add_argument("-k", metavar="N", type=positive, default=5, help="positions of a passage and tool (default: 5)")
+    top.add_argument("-m", metavar="N", type=positive, default=5, help="calls sampled at each (default: 5)")
     top.add_argument("--seed", metavar="N", type=int, default=0, help="of the sampling (default: 0)")
-    top.add_argument("--limit", metavar="N", type=_positive, help="the first N passages only")
-    top.add_argument("--threads", metavar="N", type=_positive, default=1, help="of the model (default: 1)")
+    top.add_argument("--limit", metavar="N", type=positive, help="the first N passages only")
+    top.add_argument("--threads", metavar="N", type=positive, default=1, help="of the model (default: 1)")
     top.add_argument("--journal", metavar="PATH", help="keep every call that was run there (default: nowhere)")
     top.add_argument("--out", metavar="DIR", type=Path, help="keep the annotated corpus there; resume")
     top.add_argument("--json", action="store_true", help="print JSON, one value a line")
@@ -65,32 +61,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run it; returns its exit code."""
-    try:
-        options = parser().parse_args(sys.argv[1:] if argv is None else argv)
-    except SystemExit as stop:  # argparse has said why
-        return int(stop.code or 0)
-    if find_spec("rich") is None:
-        sys.stderr.write(f"counterfoil: {MissingExtra('The command', 'cli')}\n")
-        return 2
-    from counterfoil.cli.output import Output  # noqa: PLC0415 - it needs the extra
-    from counterfoil.cli.problem import sentence  # noqa: PLC0415 - the same
-    from evals.toolformer.annotate import annotate  # noqa: PLC0415 - the same
+    return carry_out(parser(), argv, _work, "what was annotated")
 
-    out = Output(json=options.json)
-    try:
-        code = annotate(options, out)
-        out.flush()
-    except KeyboardInterrupt:
-        out.end_live()
-        if options.out:
-            out.note(f"stopped: what was annotated is kept in {options.out}, and the same command goes on from there")
-        return 128 + signal.SIGINT
-    except BaseException as error:  # noqa: BLE001 - whatever it is, a user gets a sentence
-        if options.debug:
-            traceback.print_exception(error)
-        out.error(sentence(error, options.debug))
-        return 2
-    return code
+
+def _work() -> Work:
+    from evals.toolformer.annotate import annotate  # noqa: PLC0415 - it needs the extra
+
+    return annotate
 
 
 def _chance(text: str) -> float:
@@ -100,14 +77,4 @@ def _chance(text: str) -> float:
         number = -1.0
     if not 0 <= number < 1:
         raise argparse.ArgumentTypeError(f"{text} is no probability: write a number from 0 to below 1")
-    return number
-
-
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no count: write a whole number from 1 up")
     return number

@@ -119,7 +119,6 @@ class SqliteJournal:
             raise explained(error, self.path) from error
         self._lock = threading.Lock()
         self.writer = Writer(self._connect)
-        self._closed = False
         # A journal that nobody closed still writes what it has taken.
         self._finalizer = weakref.finalize(self, _close, self.writer, self._presence)
         atexit.register(self._finalizer)

@@ -40,11 +40,11 @@ async def recover(
     """
     if tool is None or tool.lookup is None or call.started is None:
         return Doubted(call.call.id, call.doubt or "its process died while it was running")
-    time_left = tool.limits.timeout or 0.0
+    whole_time = tool.limits.timeout or 0.0
     try:
         found: Finished | Settled | None = await _looked_up(call, tool, held)
-        if found is None and patient and time_left <= PATIENCE:
-            await anyio.sleep(time_left)
+        if found is None and patient and whole_time <= PATIENCE:
+            await anyio.sleep(whole_time)
             found = await _looked_up(call, tool, held) or Settled(call.call.id, "retry", by="lookup", at=time.time())
     except Exception as error:  # the service is the user's code: any failure of it means that we do not know
         told = None if tool.secretive else error

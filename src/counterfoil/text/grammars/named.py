@@ -7,17 +7,15 @@ from collections.abc import Sequence
 
 from counterfoil.text.cast import Schemas
 from counterfoil.text.grammars.grammar import (
-    Grammar,
     Here,
     Unwritable,
     broken,
-    misspellings,
     name_error,
     pass_tokens,
-    spellings,
     tokens,
     written,
 )
+from counterfoil.text.grammars.grouped import GroupedCalls
 from counterfoil.text.jsontext import value
 from counterfoil.text.source import Markers, Wait, markers
 from counterfoil.types.json import read_object
@@ -27,40 +25,23 @@ _LONGEST = 200
 """Characters of a name with which a reply may begin."""
 
 
-class NamedCalls(Grammar, frozen=True, kw_only=True, tag="named"):
+class NamedCalls(GroupedCalls, frozen=True, kw_only=True, tag="named"):
     """`open` name `middle` arguments `close`; a turn's calls are within `begin` and `end` where a family has them."""
 
-    begin: str = ""
-    end: str = ""
-    open: str
+    close: str = ""
     id: str = ""
     """What stands before a call's id, where it has one between name and `middle`."""
     middle: str
-    close: str = ""
     separator: str = ""
     label: str = "{name}"
     """How the name is written: `functions.{name}:{index}` is a call's id at the same time."""
     prefilled: tuple[str, ...] = ()
     """Names behind which a reply is prose, where the prompt has already written `open`: then the name comes first."""
 
-    def openers(self) -> dict[str, bool]:
-        """The markers that begin calls."""
-        return {(tokens(self.begin) or tokens(self.open))[0]: False, tokens(self.open)[0]: False}
-
     def marks(self) -> tuple[str, ...]:
         """Every marker."""
         parts = [tokens(each) for each in (self.begin, self.open, self.id, self.middle, self.close, self.end)]
         return tuple(part for each in parts for part in each)
-
-    def closers(self) -> tuple[str, ...]:
-        """The markers that end a call, or all calls of a turn."""
-        # The last part counts whatever stands before it: the fence of a fenced call closes nothing by itself.
-        return tokens(self.close)[-1:] + tokens(self.end)
-
-    def misspelt(self) -> dict[str, str]:
-        """The other spellings that are understood."""
-        # Only behind these does a marker follow that proves what was meant.
-        return {wrong: part for part in tokens(self.begin)[:1] for wrong in misspellings(part)}
 
     def start(self, here: Here) -> Wait[None]:
         """Put right how a reply begins."""
@@ -70,44 +51,7 @@ class NamedCalls(Grammar, frozen=True, kw_only=True, tag="named"):
             if (yield from here.src.ahead(re.compile("|".join(names)), _LONGEST)):
                 here.src.feed_first(self.open)
 
-    def read(self, here: Here, opener: str, exact: bool) -> Wait[str]:
-        """Read on behind an opener."""
-        src, raw = here.src, [opener]
-        first = tokens(self.open)[0]
-        grouped = opener != first
-        if grouped:
-            yield from src.blank(raw.append)
-            if (yield from src.next_of(markers(first))) is None:
-                if not exact:
-                    return "".join(raw)
-                if (yield from src.next_of(spellings(*tokens(self.end)))) is None:
-                    here.out.call("", None, *(yield from self._lost(here, f"{first} behind {opener}")))
-                return ""
-        more, rest = True, ""
-        while more:
-            here.out.settle()
-            yield from self._call(here)
-            if not exact:
-                here.out.note(f"{opener} for {self.begin.strip()}")
-            if not self.begin:
-                return ""
-            spaces: list[str] = []
-            yield from src.blank(spaces.append)
-            more = (yield from src.next_of(markers(first))) is not None
-            rest = "" if more else "".join(spaces)
-        if not grouped:
-            here.out.note(f"{self.begin.strip()} is missing")
-        if (yield from src.next_of(spellings(*tokens(self.end)))) is not None:
-            return ""
-        here.out.note(f"the closing {self.end.strip()} is missing")
-        return rest
-
-    def _lost(self, here: Here, expected: str) -> Wait[tuple[str, str]]:
-        held: list[str] = []
-        yield from self.drain(here, held.append)
-        return "".join(held), f"expected {expected}"
-
-    def _call(self, here: Here) -> Wait[None]:
+    def one(self, here: Here) -> Wait[None]:
         """Read a call behind the first part of `open`."""
         src, out = here.src, here.out
         raw: list[str] = []
@@ -115,8 +59,7 @@ class NamedCalls(Grammar, frozen=True, kw_only=True, tag="named"):
             yield from src.blank(raw.append)
             found = yield from src.next_of(markers(part))
             if found is None:
-                text, error = yield from self._lost(here, part)
-                out.call("", None, "".join(raw) + text, error)
+                yield from self.lost(here, part, raw)
                 return
             raw.append(found)
         middle, ends = tokens(self.middle), self.ends(here)
@@ -138,8 +81,8 @@ class NamedCalls(Grammar, frozen=True, kw_only=True, tag="named"):
         called, given = self._unlabel(label)
         wrong = name_error(called)
         if wrong is not None:
-            text, _ = yield from self._lost(here, "")
-            out.call("", None, "".join(raw) + text, wrong)
+            yield from self.drain(here, raw.append)
+            out.call("", None, "".join(raw), wrong)
             return
         out.begin(called, "".join(identity).strip() or given)
         yield from pass_tokens(here, middle[1:], raw)

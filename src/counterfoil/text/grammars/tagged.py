@@ -7,7 +7,6 @@ from typing import Any
 
 from counterfoil.text.cast import ANY, Schemas, Types, cast, spell
 from counterfoil.text.grammars.grammar import (
-    Grammar,
     Here,
     Unwritable,
     broken,
@@ -18,86 +17,37 @@ from counterfoil.text.grammars.grammar import (
     spellings,
     tokens,
 )
+from counterfoil.text.grammars.grouped import GroupedCalls
 from counterfoil.text.jsontext import read_value
 from counterfoil.text.source import Markers, Wait, markers
 from counterfoil.types.message import ToolCall
 
 
-class TaggedCalls(Grammar, frozen=True, kw_only=True, tag="tagged"):
+class TaggedCalls(GroupedCalls, frozen=True, kw_only=True, tag="tagged"):
     """`open` name `named`, then for each argument `key` name `value` text `end_value`, then `close`.
 
     What a text is, the tool's schema says; `json_value` is what stands for `value` before a JSON value where a family
     marks those. `pad` is stripped once from both sides of a text, and written there.
     """
 
-    begin: str = ""
-    end: str = ""
     grouped: bool = True
     """Whether all calls of a turn share one `begin` and `end`."""
-    open: str
     named: str
     key: str
     value: str
     json_value: str = ""
     end_value: str
     pad: str = ""
-    close: str
     separator: str = "\n"
-
-    def openers(self) -> dict[str, bool]:
-        """The markers that begin calls."""
-        return {(tokens(self.begin) or tokens(self.open))[0]: False, tokens(self.open)[0]: False}
 
     def marks(self) -> tuple[str, ...]:
         """Every marker."""
         literals = (self.begin, self.open, self.key, self.end_value, self.close, self.end)
         return tuple(part for each in literals for part in tokens(each))
 
-    def closers(self) -> tuple[str, ...]:
-        """The markers that end a call, or all calls of a turn."""
-        return tokens(self.close)[-1:] + tokens(self.end)
-
-    def misspelt(self) -> dict[str, str]:
-        """The other spellings that are understood."""
-        # Only behind these does a marker follow that proves what was meant.
-        return {wrong: part for part in tokens(self.begin)[:1] for wrong in misspellings(part)}
-
-    def read(self, here: Here, opener: str, exact: bool) -> Wait[str]:
-        """Read on behind an opener."""
-        src, raw = here.src, [opener]
-        first = tokens(self.open)[0]
-        wrapped = opener != first
-        if wrapped:
-            yield from src.blank(raw.append)
-            if (yield from src.next_of(markers(first))) is None:
-                if not exact:
-                    return "".join(raw)
-                if (yield from src.next_of(spellings(*tokens(self.end)))) is None:
-                    yield from self.lost(here, f"{first} behind {opener}", [])
-                return ""
-        more, rest = True, ""
-        while more:
-            here.out.settle()
-            yield from _TaggedCall(self, here).read()
-            if not exact:
-                here.out.note(f"{opener} for {self.begin.strip()}")
-            if not self.begin:
-                return ""
-            spaces: list[str] = []
-            yield from src.blank(spaces.append)
-            more = (yield from src.next_of(markers(first))) is not None
-            rest = "" if more else "".join(spaces)
-        if not wrapped:
-            here.out.note(f"{self.begin.strip()} is missing")
-        if (yield from src.next_of(spellings(*tokens(self.end)))) is not None:
-            return ""
-        here.out.note(f"the closing {self.end.strip()} is missing")
-        return rest
-
-    def lost(self, here: Here, expected: str, raw: list[str], name: str = "") -> Wait[None]:
-        """Say of a call that it is broken: what was expected instead of what comes."""
-        yield from self.drain(here, raw.append)
-        here.out.call(name, None, "".join(raw), f"expected {expected}")
+    def one(self, here: Here) -> Wait[None]:
+        """Read a call behind the first part of `open`."""
+        yield from _TaggedCall(self, here).read()
 
     def write(self, calls: Sequence[ToolCall], schemas: Schemas, shielded: Markers) -> str:
         """Write the calls of one stretch."""
