@@ -49,6 +49,8 @@ def measure(results: Results, *, count: bool, quick: bool) -> None:
     results.add("cpu", workshop.cpu)
     if count:
         results.add("instructions", workshop.instructions(200))
+        if results.peer is OURS:
+            results.add("provenance", workshop.provenance)
     if quick:
         return
     results.add("sessions", workshop.sessions(200))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from benchmarks import workshop
 from benchmarks.peers import OURS
+from benchmarks.table import PROVENANCE
 from benchmarks.workshop import Results, say
 
 
@@ -47,13 +48,17 @@ def limits(results: Results, *, counted: bool) -> list[Limit]:
         Limit("CPU of a session's set-up", 0.1, cpu["setup"] * 1e3, " ms"),
     ]
     if counted:
-        short, long = results["instructions"], results["instructions_long"]
+        short, long, traced = results["instructions"], results["instructions_long"], results["provenance"]
         found += [
             Limit("instructions of a step", 1.5, short["step"] / short["bare_step"], "x bare"),
             Limit("instructions of one of 16 parallel calls", 1.5, short["call"] / short["bare_call"], "x bare"),
             Limit("growth of instructions, step 200 / step 10", 1.03, short["late"] / short["early"]),
             Limit("growth of instructions, step 5,000 / step 10", 1.10, long["late"] / long["early"]),
         ]
+        for key, what in PROVENANCE.items():
+            most = 1.5 if key == "planned" else 1.15  # nobody has a run in which every call is a planned one
+            times = traced[f"on_{key}"] / traced[f"off_{key}"]
+            found.append(Limit(f"instructions of a step with provenance, {what}", most, times, "x without"))
     return found
 
 
@@ -67,7 +72,8 @@ def main() -> int:
     else:
         results.add("instructions", workshop.instructions(200))
         results.add("instructions_long", workshop.instructions(5_000))
-    asked = ["import", "cpu"] + ([] if missing else ["instructions", "instructions_long"])
+        results.add("provenance", workshop.provenance)
+    asked = ["import", "cpu"] + ([] if missing else ["instructions", "instructions_long", "provenance"])
     if failed := [name for name in asked if results[name] is None]:
         say(f"could not be measured: {', '.join(failed)}")
         return 2

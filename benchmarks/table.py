@@ -78,6 +78,15 @@ def _row(results: Results, floor: Results) -> list[str]:
     ]
 
 
+PROVENANCE = {
+    "reads": "look-ups",
+    "mixed": "a planned call after four look-ups",
+    "writes": "calls with consequences, nothing untrusted read",
+    "planned": "every call held against a plan",
+}
+"""What `measures.provenance` counts, in words."""
+
+
 def ours(ours: Results, bare: Results) -> str:
     """What only counterfoil does, or what takes too long for every harness."""
     rows: list[list[str]] = []
@@ -94,6 +103,10 @@ def ours(ours: Results, bare: Results) -> str:
         add("Ir of a run's beginning and end", _count(short["setup"]))
         add("Ir/step without them (x bare)", _count(alone["step"]) + _ratio(alone["step"], floor["step"], 2))
         add("Ir/call of 16 without them (x bare)", _count(alone["call"]) + _ratio(alone["call"], floor["call"], 2))
+    if traced := ours["provenance"]:
+        for key, what in PROVENANCE.items():
+            more = traced[f"on_{key}"] / traced[f"off_{key}"] - 1
+            add(f"provenance, {what}: Ir/step more", f"{more:+.1%}", "" if key == "planned" else "<= 15%")
     if long := ours["instructions_long"]:
         add("growth step 5,000/10, Ir", f"{long['late'] / long['early']:.3f}", "<= 1.10")
         add("the same, bare", f"{long['bare_late'] / long['bare_early']:.3f}")

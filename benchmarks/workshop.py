@@ -19,6 +19,8 @@ from benchmarks.peers import BARE, OURS, Peer
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "bench-work"
+STEPS = dict.fromkeys(("reads", "mixed", "writes", "planned"), 60)
+"""What `measures.provenance` counts, and over how many steps."""
 SECONDS = 3600
 """No single measure takes longer."""
 
@@ -182,30 +184,41 @@ def instructions(long: int) -> Callable[[Peer], dict[str, float]]:
     """Instructions per step and per call, and in early and late steps of a run of `long` steps; bare beside it."""
 
     def count(peer: Peer) -> dict[str, float]:
-        folder = WORK / "callgrind" / f"{peer.name}-{long}"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        _run(
-            [
-                *("valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}"),
-                *(str(python(peer)), "-m", "benchmarks.measures.instructions"),
-                *(str(WORK / "callgrind.so"), peer.name, str(long)),
-            ],
-            PYTHONHASHSEED="0",
-            PYTHONDONTWRITEBYTECODE="1",
-        )
         found: dict[str, float] = {}
-        for file in folder.iterdir():
-            text = file.read_text(errors="replace")
-            trigger = re.search(r"^desc: Trigger: Client Request: (\w+)", text, re.MULTILINE)
-            total = re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)
-            if trigger and total:
-                who, region = trigger[1].rsplit("_", 1)
-                if not (peer.threaded and who == peer.name and region != "step"):
-                    key = region if who == peer.name else f"bare_{region}"
-                    found[key] = int(total[1]) / DIVISORS[region]
+        for who, region, total in _counted(peer, f"{peer.name}-{long}", "instructions", peer.name, str(long)):
+            if not (peer.threaded and who == peer.name and region != "step"):
+                found[region if who == peer.name else f"bare_{region}"] = total / DIVISORS[region]
         if peer is BARE:
             found |= {f"bare_{region}": count for region, count in found.items()}
         return found
 
     return count
+
+
+def provenance(peer: Peer) -> dict[str, float]:
+    """See `measures.provenance`: instructions per step, `on_reads`, `off_reads` and so on."""
+    return {
+        f"{who}_{region}": total / STEPS[region] for who, region, total in _counted(peer, "provenance", "provenance")
+    }
+
+
+def _counted(peer: Peer, folder_name: str, measure: str, *arguments: str) -> Iterator[tuple[str, str, int]]:
+    """Run a measure under callgrind: what it counted, as (who, region, instructions)."""
+    folder = WORK / "callgrind" / folder_name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    _run(
+        [
+            *("valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}"),
+            *(str(python(peer)), "-m", f"benchmarks.measures.{measure}", str(WORK / "callgrind.so"), *arguments),
+        ],
+        PYTHONHASHSEED="0",
+        PYTHONDONTWRITEBYTECODE="1",
+    )
+    for file in folder.iterdir():
+        text = file.read_text(errors="replace")
+        trigger = re.search(r"^desc: Trigger: Client Request: (\w+)", text, re.MULTILINE)
+        total = re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)
+        if trigger and total:
+            who, region = trigger[1].rsplit("_", 1)
+            yield who, region, int(total[1])

@@ -1,12 +1,8 @@
-"""AgentDojo in the worst case: a fully compromised model. `python -m evals.agentdojo`, `counterfoil eval agentdojo`."""
+"""AgentDojo in the worst case, through the product's own harness and gate: `counterfoil eval agentdojo`.
 
-from __future__ import annotations
+Data, environments and checks are those of the `agentdojo` package; nothing of them is copied into here.
+"""
 
-from collections.abc import Sequence
+from evals.agentdojo.command import main
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the evaluation; returns its exit code. Raises `CounterfoilError` when AgentDojo is not installed."""
-    from evals.agentdojo.command import main as run  # noqa: PLC0415 it needs AgentDojo
-
-    return run(argv)
+__all__ = ["main"]

@@ -2,10 +2,6 @@
 
 import sys
 
-from counterfoil import CounterfoilError
 from evals.agentdojo import main
 
-try:
-    sys.exit(main())
-except CounterfoilError as missing:
-    sys.exit(str(missing))
+sys.exit(main())

@@ -46,7 +46,12 @@ class Found(msgspec.Struct):
     """Per act, examples of calls that nobody asked for and that would run silently."""
     tried: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     rewritten: dict[str, int] = msgspec.field(default_factory=dict[str, int])
-    """Per role: wanted calls that run silently, and those of them that still do with one argument rewritten."""
+    """Per role: arguments of the wanted calls that run silently, and those that may be rewritten and it still does."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What it is known by."""
+        return self.suite, self.task, self.policy
 
 
 async def search(name: str, task_id: str, policy: Policy) -> Found:
@@ -61,6 +66,7 @@ async def search(name: str, task_id: str, policy: Policy) -> Found:
         nonlocal looked
         if not play.case.exposed or policy.mode == "off":
             return
+        play.known.turn()  # what is made up now, is made up having read everything so far
         if not looked:
             looked = True
             _look_around(play)
@@ -89,7 +95,6 @@ def _look_around(play: Play) -> None:
     """Look up everything that words of the user's request find: reading is free, and may make a value look chosen."""
     words = re.findall(r"[\w@.:/+-]*\w", play.world.task.PROMPT)
     phrases = dict.fromkeys(" ".join(words[i : i + n]) for n in (1, 2, 3) for i in range(len(words) - n + 1))
-    play.known.turn()
     for tool, how in play.how.items():
         if how.act != "read" or not how.keys:
             continue
@@ -99,6 +104,7 @@ def _look_around(play: Play) -> None:
                 if error is None and value:
                     label, leaves = play.known.label_result(tool, how, {name: phrase}, value)
                     play.known.read(tool, {name: phrase}, to_json(value), label, leaves)
+                    play.see(value)
 
 
 def _to_oneself(play: Play, tool: str, arguments: dict[str, Any]) -> bool:
@@ -177,23 +183,24 @@ def _values(play: Play, tool: str, argument: str) -> list[Any]:
     quoted = [a or b for a, b in re.findall(r"'([^']+)'|\"([^\"]+)\"", prompt)]
     links = [each.rstrip(".,") for each in LINK.findall(prompt)]
     planned = [v for i in known.plan.intents for name, v in i.fixed.items() if name == argument]
-    approved = [value for place, name, value in sorted(known._endorsed) if (place, name) == (tool, argument)]
+    approved = [each for name, given in play.approved if name == tool for each in scalars(given.get(argument))]
     kind = _kind(world.name, argument)
     found: list[Any]
     if kind == "email":
-        seen = sorted(each for each in known._values if "@" in each)[:8]
-        found = [each for each in (*links, *seen) if "@" in each] + [_OWN["email"]]
+        seen = _best(play, tool, argument, [each for each in play.seen if isinstance(each, str) and "@" in each])
+        found = [*[each for each in links if "@" in each], *seen[:8], _OWN["email"]]
     elif kind == "iban":
         found = [*(each for each in links if re.fullmatch(r"[A-Z]{2}\d\w+", each)), "Spotify", "Apple", _OWN["iban"]]
-        found += [each for each in known._values if re.fullmatch(r"[a-z]{2}\d{2}\w+", each)][:6]
+        ibans = [each for each in play.seen if isinstance(each, str) and re.fullmatch(r"[A-Z]{2}\d\d\w+", each)]
+        found += _best(play, tool, argument, ibans)[:6]
     elif kind == "url":
-        read = [each.rstrip(".,") for text in known._texts for each in LINK.findall(text.text)]
+        read = [each.rstrip(".,") for text in play.seen if isinstance(text, str) for each in LINK.findall(text)]
         found = [each for each in (*links, *read[:8]) if "@" not in each] + [_OWN["url"]]
     elif kind == "name":
         found = [*_existing_names(play, argument), *[each for each in words if each[:1].isupper()][:10], _OWN["name"]]
     elif kind == "id":
         ids = _existing_ids(play, argument)
-        found = [each for each in ids if key(each) in known._values][:10] + ids[:10]
+        found = [*_best(play, tool, argument, ids)[:10], *ids[:10]]
     elif kind == "date":
         days = re.findall(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?", prompt)
         found = [*days, _OWN["date"]]
@@ -214,6 +221,11 @@ def _values(play: Play, tool: str, argument: str) -> list[Any]:
         whole += [[*each, _OWN["email"]] for each in whole[:3] if argument != "attachments"]
     required = play.world.schema(tool).get("required", ())
     return [*{canonical(each): each for each in whole}.values(), *([] if argument in required else [None])]
+
+
+def _best(play: Play, tool: str, argument: str, values: list[Any]) -> list[Any]:
+    """Those that the gate would trust most in this place first."""
+    return sorted(values, key=lambda each: play.known.origin(each, tool, argument, play.how[tool]))
 
 
 def _kind(name: str, argument: str) -> str:

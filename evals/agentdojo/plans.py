@@ -1,6 +1,6 @@
-"""The plan of each task, as a model would declare it that has read the user's words and the tools, and nothing else.
+"""The plan of each task, as somebody would declare it who has read the user's words and the tools, and nothing else.
 
-Derived: the consequential calls of the reference solution and its look-ups by the user's words; what these words or the
+Derived: the calls of the reference solution, read as the harness reads a model's plan: what the user's words or the
 application settle is fixed, the rest open. Written by hand, for the suites that the policy was designed on: flags that
 the words imply, and rules that take a value from what will be read, where the words give the rule. The suite that was
 held out has none of those.
@@ -9,14 +9,16 @@ held out has none of those.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from counterfoil.gate.provenance.known import Known
-from counterfoil.gate.provenance.leaves import scalars
-from counterfoil.tools.guess import Handling
-from counterfoil.types.label import Label, Origin
+from counterfoil.run.planning import intents, plannable
+from counterfoil.tools.tool import Tool
+from counterfoil.types.label import Label
+from counterfoil.types.message import ToolCall
 from counterfoil.types.plan import Intent, Pick
+from counterfoil.types.request import Reply, Request
 from evals.agentdojo.declared import ME
+from evals.agentdojo.planner import Answer, Call
 from evals.agentdojo.world import reference, suite
 
 UNPLANNABLE = {("banking", 12), ("slack", 11), ("slack", 18), ("slack", 19), ("workspace", 13), ("workspace", 19)}
@@ -89,36 +91,41 @@ RULES: Mapping[tuple[str, int], Mapping[str, Mapping[str, Pick | bool]]] = {
 }
 
 
-def plan(name: str, task_id: str, tools: Mapping[str, Handling], *, rules: bool = True) -> list[Intent]:
-    """What a model that has read nothing yet means to do."""
+class Oracle:
+    """Calls what the reference solution does, where that can be known before anything is read.
+
+    What of its arguments the user's words do not settle, the harness leaves open: it cannot say more than they do.
+    """
+
+    name = "an oracle"
+
+    async def plan(self, suite: str, task: str, request: Request) -> Reply:
+        """Say what a task will take."""
+        shown = {each.name for each in request.tools}
+        return Answer(suite, task, self.name, "", [each for each in _foreseen(suite, task) if each[0] in shown]).reply
+
+
+def plan(name: str, task_id: str, tools: Mapping[str, Tool], *, rules: bool = True) -> list[Intent]:
+    """What an application would declare: the same, read as the harness reads a model's plan, and the rules."""
     where = (name, int(task_id.rsplit("_", 1)[1]))
-    if where in UNPLANNABLE:
-        return []
     words = Known(me=ME[name])
     words.say(suite(name).user_tasks[task_id].PROMPT, Label("user"))
-    intents: list[Intent] = []
-    for tool, arguments in reference(name, task_id):
-        how = tools[tool]
-        if how.act_of(arguments) == "read":
-            settled = {each: value for each, value in arguments.items() if _settled(words, tool, each, value)}
-            if settled and not (arguments.keys() & set(how.keys)) - settled.keys():
-                intents.append(Intent(tool, settled, open=tuple(each for each in arguments if each not in settled)))
-            continue
-        extra = RULES.get(where, {}).get(tool, {}) if rules else {}
-        taken = {argument: each for argument, each in extra.items() if isinstance(each, Pick)}
-        fixed = {argument: each for argument, each in extra.items() if not isinstance(each, Pick)}
-        for argument, value in arguments.items():
-            if argument not in extra and _settled(words, tool, argument, value):
-                fixed[argument] = value
-        unsettled = tuple(each for each in arguments if each not in fixed and each not in taken)
-        intents.append(Intent(tool, fixed, taken, unsettled, where in LOOPS))
-    return intents
+    shown = {each.name: each for each in plannable(tools.values())}
+    found = intents([ToolCall("", *each) for each in _foreseen(name, task_id)], shown, words)
+    given = RULES.get(where, {}) if rules else {}
+    return [_ruled(each, given.get(each.tool, {}), many=where in LOOPS) for each in found]
 
 
-def _settled(words: Known, tool: str, argument: str, value: Any) -> bool:
-    """Whether the user's words say it literally, or the application does."""
-    anywhere = Handling("send", {argument: "content"})
-    if "id" in argument.split("_") and str(value).isdigit() and len(str(value)) < 4:
-        return False  # no model would take a short number for an identifier that it has not seen
-    found = [words.origin(each, tool, argument, anywhere) for each in scalars(value)]
-    return bool(found) and all(each in (Origin.USER, Origin.CONFIG) for each in found)
+def _foreseen(name: str, task_id: str) -> tuple[Call, ...]:
+    return () if (name, int(task_id.rsplit("_", 1)[1])) in UNPLANNABLE else reference(name, task_id)
+
+
+def _ruled(intent: Intent, given: Mapping[str, Pick | bool], *, many: bool) -> Intent:
+    fixed = {name: each for name, each in given.items() if not isinstance(each, Pick)}
+    return Intent(
+        intent.tool,
+        {name: each for name, each in intent.fixed.items() if name not in given} | fixed,
+        {name: each for name, each in given.items() if isinstance(each, Pick)},
+        tuple(name for name in intent.open if name not in given),
+        many,
+    )

@@ -11,19 +11,23 @@ import msgspec
 
 from counterfoil import Budget, Catalogue, Context, Function, Gate, Harness, MemoryJournal, Session, ToolError
 from counterfoil.gate.provenance.known import Known
+from counterfoil.gate.provenance.leaves import scalars
+from counterfoil.run.planning import QUESTION
 from counterfoil.run.run import Run
 from counterfoil.run.state import State
 from counterfoil.tools.guess import Handling, handling
 from counterfoil.tools.limits import Limits
 from counterfoil.tools.tool import Tool
+from counterfoil.types.entry import Effect, Planned
 from counterfoil.types.json import canonical
 from counterfoil.types.message import Message, ToolCall, user
 from counterfoil.types.request import Reply, Request
 from evals.agentdojo.attacks import script
 from evals.agentdojo.declared import ME, TRUST
-from evals.agentdojo.plans import plan
+from evals.agentdojo.planner import Agreement, agreement
+from evals.agentdojo.plans import Oracle, plan
 from evals.agentdojo.policies import Policy
-from evals.agentdojo.world import MARK, World, reference, suite
+from evals.agentdojo.world import MARK, World, declarations, reference
 
 _RUN = "played"
 _LIMITS = Limits(result_chars=5_000_000, repeats=10_000)
@@ -54,16 +58,26 @@ class Case(msgspec.Struct):
     """Calls the user wanted that did not run."""
     exposed: bool = False
     reasons: list[str] = msgspec.field(default_factory=list[str])
+    agreement: Agreement | None = None
+    """How a model's plan compares with the reference solution; looked at where there is no attack."""
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        """What it is known by."""
+        return self.suite, self.task, self.injection, self.when, self.policy
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it is one of the attacked sessions in which is looked at whether the task was solved."""
+        return self.when == "before" and self.injection is not None and self.injection[-2:] in ("_0", "_1", "_2")
 
 
 @lru_cache(maxsize=16)
 def handlings(name: str, *, declared: bool) -> dict[str, Handling]:
     """How each tool of a suite is treated."""
     return {
-        each.name: handling(
-            each.name, each.parameters.model_json_schema(), "write", TRUST[name][each.name] if declared else None
-        )
-        for each in suite(name).tools
+        tool: handling(tool, each["parameters"], "write", TRUST[name][tool] if declared else None)
+        for tool, each in declarations(name).items()
     }
 
 
@@ -87,7 +101,9 @@ class Play:
         self.probe = probe
         self.case = Case(name, task_id, injection, when, policy.name)
         self.how = handlings(name, declared=policy.declared)
-        self.plan = plan(name, task_id, self.how, rules=policy.rules) if policy.plan else None
+        self.planner = Oracle() if policy.planner == "oracle" else policy.planner
+        self.tools = {tool: self._tool(tool) for tool in self.how}
+        self.plan = plan(name, task_id, self.tools, rules=policy.rules) if policy.plan else None
         self.journal = MemoryJournal()
         self.state = State()
         self.reference = reference(name, task_id)
@@ -95,6 +111,9 @@ class Play:
         self.attacking = False
         self.calls: dict[str, tuple[str, dict[str, Any]]] = {}
         self.last: Any = None
+        self.seen: dict[Any, None] = {}
+        """Every value that was read, in order: what an attacker has to work with."""
+        self.approved: list[tuple[str, dict[str, Any]]] = []
         self._asked: set[str] = set()
         self._card: tuple[str, str] | None = None
         self._turns = self._script()
@@ -125,6 +144,8 @@ class Play:
         self.attacking = False
 
     async def _reply(self, request: Request) -> Reply | str:
+        if self.planner is not None and request.messages[-1] == QUESTION:
+            return await self.planner.plan(self.world.name, self.world.task_id, request)
         await self._catch_up()
         try:
             tool, arguments = next(self._turns) if not self.calls else self._turns.send(self.last)
@@ -137,7 +158,7 @@ class Play:
 
     # -- the tools
 
-    def _tool(self, name: str, schema: dict[str, Any]) -> Tool:
+    def _tool(self, name: str) -> Tool:
         how = self.how[name]
 
         async def function(context: Context, **arguments: Any) -> Any:
@@ -146,6 +167,7 @@ class Play:
                 raise ToolError(error)
             self.case.exposed = self.case.exposed or MARK in str(value)
             self.last = value
+            self.see(value)
             wanted = self._is_wanted(name, arguments)
             if wanted:
                 self.wanted[canonical([name, arguments])] -= 1
@@ -153,15 +175,20 @@ class Play:
                 self.case.breaches.append(how.act_of(arguments))
             return value
 
-        effect = "irreversible" if how.act in self.policy.confirm else "write"
+        effect: Effect = "irreversible" if self.policy.confirms(how) else "write"
         trust = TRUST[self.world.name][name] if self.policy.declared else None
-        declaration = {"name": name, "description": "", "parameters": schema}
+        declaration = declarations(self.world.name)[name]
         return Tool.from_declaration(declaration, function, effect=effect, limits=_LIMITS, trust=trust)
 
     def _is_wanted(self, tool: str, arguments: dict[str, Any]) -> bool:
         return self.wanted[canonical([tool, arguments])] > 0
 
-    # -- what the gate knows, for a probe
+    # -- what the gate and the attacker know, for a probe
+
+    def see(self, value: Any) -> None:
+        """Take up what a call has returned."""
+        if self.probe is not None:
+            self.seen.update(dict.fromkeys(scalars(value)))
 
     async def _catch_up(self) -> None:
         """Fold what was journalled since. The probe may add to this state what it looks up by itself."""
@@ -185,6 +212,8 @@ class Play:
             self._asked.add(each.call.id)
             why = f" {each.code}" if each.code else ""
             self.case.reasons.append(f"{'ATTACK: ' if self.attacking else ''}{each.reason}{why}")
+            if approve:
+                self.approved.append((tool, arguments))
             if self.attacking:
                 self.case.asked_for_attack += 1
             else:
@@ -197,9 +226,12 @@ class Play:
 
     async def run(self) -> Case:
         """Play it to its end."""
-        schemas = {each.name: each.parameters.model_json_schema() for each in self.world.suite.tools}
-        gate = Gate(provenance=self.policy.mode, me=lambda session: ME[self.world.name])
-        harness = Harness(Function(self._reply), _catalogue(self, schemas), gate=gate, journal=self.journal)
+        gate = Gate(
+            provenance=self.policy.mode,
+            planning=self.planner is not None,
+            me=lambda session: ME[self.world.name],
+        )
+        harness = Harness(Function(self._reply), Catalogue(self.tools.values()), gate=gate, journal=self.journal)
         session = Session(requester="emma", permissions=frozenset({"*"}), budget=Budget(turns=10_000))
         run = await harness.run(user(self.world.task.PROMPT), session, run_id=_RUN, plan=self.plan)
         while run.outcome.kind == "waiting":
@@ -208,13 +240,14 @@ class Play:
         if run.outcome.kind != "answered":
             raise RuntimeError(f"{self.case}: the session ended as {run.outcome}")
         case, injection = self.case, self.case.injection
-        sampled = injection is None or (case.when == "before" and injection[-2:] in ("_0", "_1", "_2"))
-        if sampled and not case.breaches:
+        if (injection is None or case.sampled) and not case.breaches:
             case.useful = self.world.useful()
         case.attacked = self.world.attacked()
+        if self.planner is not None and injection is None:
+            case.agreement = await self._agreement()
         return case
 
-
-def _catalogue(play: Play, schemas: dict[str, dict[str, Any]]) -> Catalogue:
-    used = {tool for tool, _ in play.reference}
-    return Catalogue([play._tool(name, schema) for name, schema in schemas.items()] if used else [])
+    async def _agreement(self) -> Agreement:
+        entries = [record.entry for record in await self.journal.read(_RUN)]
+        plans = [each.intents for each in entries if isinstance(each, Planned) and each.by_model]
+        return agreement(plans[0] if plans else (), self.reference, self.how)

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 from counterfoil import CounterfoilError
+from counterfoil.tools.result import to_builtins
+from evals.agentdojo.facts import PACKAGE, VERSION
 
 try:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
-        from agentdojo.task_suite.load_suites import get_suite
-        from agentdojo.types import text_content_block_from_string
+        _runtime = import_module("agentdojo.functions_runtime")
+        _suites = import_module("agentdojo.task_suite.load_suites")
+        _types = import_module("agentdojo.types")
 except ModuleNotFoundError as error:
     raise CounterfoilError(
-        f"{error.name} is missing, and this evaluation needs AgentDojo. Run: pip install agentdojo==0.1.35"
+        f"{error.name} is missing, and this evaluation needs AgentDojo. Run: pip install {PACKAGE}"
     ) from error
 
-from counterfoil.tools.result import to_builtins
-
-VERSION = "v1.2.2"
-SUITES = ("workspace", "travel", "banking", "slack")
 MARK = "QQINJECTEDQQ"
 """In every injected text, so that it is known when the model has read one."""
 
 
 def suite(name: str) -> Any:
     """A suite of AgentDojo."""
-    return get_suite(VERSION, name)
+    return _suites.get_suite(VERSION, name)
 
 
 def injected(goal: str) -> str:
@@ -73,8 +72,16 @@ def _argument(value: Any) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _schemas(name: str) -> dict[str, dict[str, Any]]:
-    return {each.name: each.parameters.model_json_schema() for each in suite(name).tools}
+def declarations(name: str) -> dict[str, dict[str, Any]]:
+    """A suite's tools as they are declared to a model: name, description, JSON Schema of the arguments."""
+    return {
+        each.name: {
+            "name": each.name,
+            "description": each.description,
+            "parameters": each.parameters.model_json_schema(),
+        }
+        for each in suite(name).tools
+    }
 
 
 class World:
@@ -86,13 +93,13 @@ class World:
         self.task = self.suite.user_tasks[task_id]
         self.before = environment(name, self.task, injection)
         self.now = environment(name, self.task, injection)
-        self.runtime = FunctionsRuntime(self.suite.tools)
+        self.runtime = _runtime.FunctionsRuntime(self.suite.tools)
         self.calls: list[Any] = []
 
     def call(self, tool: str, arguments: dict[str, Any]) -> tuple[Any, str | None]:
         """Run a tool: what it returned as JSON, or what went wrong."""
         value, error = self.runtime.run_function(self.now, tool, dict(arguments))
-        self.calls.append(FunctionCall(function=tool, args=arguments))
+        self.calls.append(_runtime.FunctionCall(function=tool, args=arguments))
         return to_builtins(value), error
 
     def would(self, tool: str, arguments: dict[str, Any]) -> bool:
@@ -103,7 +110,8 @@ class World:
 
     def schema(self, tool: str) -> dict[str, Any]:
         """The JSON Schema of a tool's arguments."""
-        return _schemas(self.name)[tool]
+        schema: dict[str, Any] = declarations(self.name)[tool]["parameters"]
+        return schema
 
     def useful(self) -> bool:
         """Whether the user's task was solved, as AgentDojo checks it."""
@@ -114,7 +122,7 @@ class World:
         return self.injection is not None and self._check(self.suite.injection_tasks[self.injection])
 
     def _check(self, task: Any) -> bool:
-        said = [text_content_block_from_string(self.task.GROUND_TRUTH_OUTPUT)]
+        said = [_types.text_content_block_from_string(self.task.GROUND_TRUTH_OUTPUT)]
         try:
             return bool(self.suite._check_task_result(task, said, self.before, self.now, self.calls))
         except Exception:  # noqa: BLE001 some of AgentDojo's checks raise on states they did not foresee

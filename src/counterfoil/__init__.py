@@ -52,12 +52,16 @@ if TYPE_CHECKING:
     from counterfoil.journal.opening import open_journal
     from counterfoil.journal.postgres import PostgresJournal
     from counterfoil.journal.sqlite import SqliteJournal
+    from counterfoil.run.extractor import extractor
+    from counterfoil.tools.pins import Pins
 
 __version__ = "0.1.0"
 
 _LATER = {
+    "Pins": "counterfoil.tools.pins",
     "PostgresJournal": "counterfoil.journal.postgres",
     "SqliteJournal": "counterfoil.journal.sqlite",
+    "extractor": "counterfoil.run.extractor",
     "open_journal": "counterfoil.journal.opening",
     "sync": "counterfoil",
 }
@@ -115,6 +119,7 @@ __all__ = [
     "Opaque",
     "Outcome",
     "Pick",
+    "Pins",
     "PostgresJournal",
     "Progress",
     "Rate",
@@ -144,6 +149,7 @@ __all__ = [
     "Usage",
     "Verdict",
     "WireError",
+    "extractor",
     "open_journal",
     "sync",
     "tool",

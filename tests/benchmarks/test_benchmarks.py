@@ -27,6 +27,9 @@ GOOD: dict[str, Any] = {
         "bare_late": 136e3,
     },
     "instructions_long": {"early": 170e3, "late": 172e3, "bare_early": 136e3, "bare_late": 136e3},
+    "provenance": {
+        f"{who}_{region}": 190e3 for who in ("on", "off") for region in ("reads", "mixed", "writes", "planned")
+    },
 }
 
 
@@ -58,6 +61,7 @@ def test_the_adapters_do_the_same_work(adapter: Any, width: int) -> None:
         ("instructions", "call", 71e3 * 1.51),
         ("instructions", "late", 170e3 * 1.04),
         ("instructions_long", "late", 170e3 * 1.11),
+        ("provenance", "on_mixed", 190e3 * 1.16),
     ],
 )
 def test_the_gate_notices(results: Results, measure: str, name: str, value: float) -> None:

@@ -17,7 +17,7 @@ from counterfoil import __version__
 
 COMMANDS = [
     "demo", "chat", "call", "resume", "tools", "runs", "show", "journal verify", "confirmations", "approve", "deny",
-    "grants", "revoke", "doubts", "settle", "cancel", "replay",
+    "grants", "revoke", "doubts", "settle", "declassify", "cancel", "replay",
 ]  # fmt: skip
 READ = ("call", "shop:catalogue", "lookup_order", '{"order_id": "ORD-1"}', "--as", "ada", "--permission", "orders:read")
 CANCEL = ("call", "shop:catalogue", "cancel_order", '{"order_id": "ORD-1"}', "--as", "ada", "--permission", "orders:*")

@@ -25,6 +25,7 @@ from counterfoil import (
     Session,
     Text,
     ToolCall,
+    Trust,
     Usage,
     tool,
 )
@@ -41,7 +42,7 @@ def _nothing_ran() -> None:
     ran.clear()
 
 
-@tool(effect="write")
+@tool(effect="write", trust=Trust(returns="system"))
 async def act(n: int) -> str:
     """Act."""
     ran.append(n)

@@ -18,11 +18,13 @@ from counterfoil import (
     Context,
     Harness,
     Journal,
+    Label,
     Limits,
     MemoryJournal,
     NotApplied,
     SettlementError,
     SqliteJournal,
+    ToolCall,
     ToolError,
     ToolResult,
     tool,
@@ -380,7 +382,8 @@ async def test_siblings_keep_their_results_beside_a_doubt() -> None:
 
 async def test_an_outside_call_in_doubt_says_so(journal: Journal) -> None:
     harness = Harness(None, Catalogue([flaky]), journal=journal)
-    result = await harness.call(ask("flaky", "theirs", to="bob"), ADA, run_id="r")
+    theirs = ToolCall("theirs", "flaky", {"to": "bob"}, label=Label("user"))
+    result = await harness.call(theirs, ADA, run_id="r")
     assert isinstance(result, ToolResult)
     assert (result.call_id, result.code, result.is_error) == ("theirs", "in_doubt", True)
     assert [doubt.run_id for doubt in await harness.doubts()] == ["r"]

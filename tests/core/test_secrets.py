@@ -25,6 +25,7 @@ from counterfoil import (
     CounterfoilError,
     Gate,
     Harness,
+    Label,
     Limits,
     MemoryJournal,
     Message,
@@ -118,12 +119,18 @@ class World:
 
 
 async def play(
-    tmp_path: Path, turns: list[Turn], world: World, *, tools: list[Tool] | None = None, **options: Any
+    tmp_path: Path,
+    turns: list[Turn],
+    world: World,
+    *,
+    tools: list[Tool] | None = None,
+    gate: Gate | None = None,
+    **options: Any,
 ) -> tuple[Run, Scripted, bytes, Harness]:
     """A run with a real file; everything the file held at its end."""
     journal = SqliteJournal(tmp_path / "runs.db")
     model = Scripted(turns)
-    harness = Harness(model, Catalogue(tools or world.tools()), journal=journal)
+    harness = Harness(model, Catalogue(tools or world.tools()), gate=gate, journal=journal)
     run = await harness.run("please", person(), **options)
     raw = await everything(journal, run.id)
     return run, model, raw, harness
@@ -414,7 +421,7 @@ async def test_a_standing_approval_covers_the_same_secret_and_names_none(tmp_pat
     world, asked = World(), call("pay", amount=1.0, card={"number": PASSWORD, "owner": "ada"})
     other = call("pay", amount=1.0, card={"number": "4111", "owner": "ada"})
     turns: list[Turn] = [[asked], [asked], [other]]
-    run, _, _, harness = await play(tmp_path, turns, world)
+    run, _, _, harness = await play(tmp_path, turns, world, gate=Gate(provenance="off"))
     id = run.confirmations[0].id
     for desk in (harness, Harness(None, Catalogue(), journal=harness.journal)):
         with pytest.raises(ConfirmationError, match="cannot say what a secret argument may be"):
@@ -573,7 +580,8 @@ async def test_a_call_from_outside(tmp_path: Path) -> None:
     world = World()
     journal = SqliteJournal(tmp_path / "runs.db")
     harness = Harness(None, Catalogue(world.tools()), journal=journal)
-    await harness.call(call("login", user="ada", password=PASSWORD), ADA, run_id="a")
+    login = ToolCall("", "login", {"user": "ada", "password": PASSWORD}, label=Label("user"))
+    await harness.call(login, ADA, run_id="a")
     waits = await harness.call(call("pay", amount=1, card={"number": PASSWORD, "owner": "x"}), ADA, run_id="b")
     assert isinstance(waits, Confirmation)
     await harness.answer(waits.id, approve=True, by="bob")

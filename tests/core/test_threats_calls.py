@@ -25,6 +25,7 @@ from counterfoil import (
     Tool,
     ToolCall,
     ToolError,
+    Trust,
     tool,
 )
 
@@ -38,7 +39,7 @@ def _untouched() -> None:
     touched.clear()
 
 
-@tool(effect="write", limits=Limits(timeout=5, sums={"amount": 100.0}))
+@tool(effect="write", limits=Limits(timeout=5, sums={"amount": 100.0}), trust=Trust(returns="system"))
 async def pay(amount: float, note: str = "") -> str:
     """Pay."""
     touched.append(amount)

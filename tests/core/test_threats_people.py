@@ -20,9 +20,11 @@ from counterfoil import (
     Harness,
     Journal,
     JournalError,
+    Label,
     MemoryJournal,
     Run,
     SqliteJournal,
+    ToolCall,
     tool,
 )
 
@@ -228,11 +230,12 @@ async def test_threat_37_the_kill_switch_stops_new_and_pending_calls() -> None:
     run = await harness.resume(run.id)
     assert (only(run).code, paid) == ("declined", [])
     assert "incident 7" in only(run).text
-    result = await harness.call(ask("note", text="x"), ADA)
+    typed = ToolCall("t", "note", {"text": "x"}, label=Label("user"))
+    result = await harness.call(typed, ADA)
     assert not hasattr(result, "digest")
     assert paid == []
     harness.gate.release()
-    await harness.call(ask("note", text="x"), ADA)
+    await harness.call(typed, ADA)
     assert paid == [1]
 
 

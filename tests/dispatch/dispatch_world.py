@@ -22,6 +22,7 @@ from counterfoil import (
     Request,
     Session,
     ToolCall,
+    Trust,
     tool,
 )
 from counterfoil.dispatch import Feed, Scheduler
@@ -56,19 +57,19 @@ class Tools:
         self.holding = 0
         self.let_go = anyio.Event()
 
-        @tool(effect="write", limits=Limits(timeout=20))
+        @tool(effect="write", limits=Limits(timeout=20), trust=Trust(returns="system"))
         async def act(n: int) -> str:
             """Act."""
             self.acted.append("act")
             return "acted"
 
-        @tool(effect="irreversible", limits=Limits(timeout=20))
+        @tool(effect="irreversible", limits=Limits(timeout=20), trust=Trust(returns="system"))
         async def send(n: int) -> str:
             """Send."""
             self.acted.append("send")
             return "sent"
 
-        @tool(effect="idempotent", limits=Limits(timeout=60))
+        @tool(effect="idempotent", limits=Limits(timeout=60), trust=Trust(returns="system"))
         async def hold(n: int) -> str:
             """Hold."""
             self.holding += 1

@@ -65,7 +65,7 @@ class Worker:
         self._clock = clock
         self._group = group
         self._holding = anyio.Event()
-        gate = Gate(confirmations_expire=expire)
+        gate = Gate(provenance="off", confirmations_expire=expire)
         self.harness = Harness(Function(model), Catalogue(self._tools()), gate=gate, journal=journal)
 
     def _tools(self) -> list[Any]:

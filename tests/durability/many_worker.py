@@ -22,6 +22,7 @@ from counterfoil import (
     ConfirmationError,
     Context,
     Function,
+    Gate,
     Harness,
     Limits,
     Reply,
@@ -37,6 +38,8 @@ from counterfoil.dispatch.pgqueuer import PgQueuerFeed
 from counterfoil.journal.opening import open_journal
 from counterfoil.types.message import Message
 
+OFF = Gate(provenance="off")
+"""Acts follow one another's replies here. What provenance would ask about is the matter of other tests."""
 PROMPT = "act look act|send act"
 EFFECTS = 4
 """Of one session."""
@@ -114,7 +117,7 @@ async def work(order: Order) -> None:
         commit_does_not_wait()
     journal = open_journal(order.url)
     assert is_postgres(journal)
-    harness = Harness(Function(model), tools(order), journal=journal)
+    harness = Harness(Function(model), tools(order), gate=OFF, journal=journal)
     scheduler = Scheduler(
         harness, feed=PgQueuerFeed(journal, heartbeat=1.5), concurrency=6, reconcile_seconds=3.0, pause_seconds=0.1
     )
@@ -135,7 +138,7 @@ async def work(order: Order) -> None:
 async def attend(order: Order) -> dict[str, Any]:
     """People: they ask for more until there is enough, say yes, settle what is in doubt by what was seen to happen."""
     journal = open_journal(order.url)
-    harness = Harness(Function(model), tools(order), journal=journal)
+    harness = Harness(Function(model), tools(order), gate=OFF, journal=journal)
     started = settled = 0
     until = time.monotonic() + 60 + 2 * order.kills
     while time.monotonic() < until:

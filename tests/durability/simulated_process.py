@@ -46,7 +46,7 @@ class Process:
         self.off = 0.0
         """By how much its clock is wrong."""
         self.journal = world.given.journal(world.disk, self)
-        gate = world.given.gate(confirmations_expire=300)
+        gate = world.given.gate(provenance="off", confirmations_expire=300)
         self.harness = Harness(Function(_think), CATALOGUE, gate=gate, journal=self.journal, wake=self._wake)
         self.tasks: list[asyncio.Task[None]] = []
 

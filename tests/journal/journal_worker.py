@@ -13,6 +13,7 @@ from counterfoil import (
     Catalogue,
     Context,
     Function,
+    Gate,
     Harness,
     Limits,
     Reply,
@@ -28,6 +29,8 @@ from counterfoil.journal.opening import open_journal
 from counterfoil.journal.portable import Stored
 from counterfoil.types.message import Message
 
+OFF = Gate(provenance="off")
+"""Acts follow one another's replies here. What provenance would ask about is the matter of other tests."""
 ADA = Session(requester="ada", permissions=frozenset({"*"}))
 
 
@@ -94,10 +97,13 @@ async def main(what: str, database: str, effects: str, number: str = "") -> None
     """Work until killed, or finish everything and report."""
     journal = open_journal(database)
     file = os.open(effects, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
-    harness = Harness(Function(model), tools(file), journal=journal)
+    harness = Harness(Function(model), tools(file), gate=OFF, journal=journal)
     if what == "hold":
         harness = Harness(
-            Function(lambda _: Reply(Message("assistant", (ToolCall("", "hold", {}),)))), tools(file), journal=journal
+            Function(lambda _: Reply(Message("assistant", (ToolCall("", "hold", {}),)))),
+            tools(file),
+            gate=OFF,
+            journal=journal,
         )
         await harness.run("x", ADA, run_id="held")
     if what == "work":

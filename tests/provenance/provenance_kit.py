@@ -9,6 +9,7 @@ from counterfoil.gate.provenance.policy import Ruling, rule
 from counterfoil.tools.guess import Handling, handling
 from counterfoil.tools.result import to_json
 from counterfoil.tools.trust import Trust
+from counterfoil.types.handle import Handle
 from counterfoil.types.label import Label
 from counterfoil.types.plan import Intent, Mode
 
@@ -81,6 +82,11 @@ class Desk:
     def page(self, text: str = "Buy now.") -> Desk:
         """Read a page that anybody may have written."""
         self.known.read("open_page", {}, text, OUTSIDE)
+        return self
+
+    def hold(self, name: str, value: Any) -> Desk:
+        """Take up a page that was not shown to the model."""
+        self.known.hold("open_page", Handle(name, "a page", value))
         return self
 
     def judge(self, tool: str, mode: Mode = "default", /, **arguments: Any) -> Ruling:

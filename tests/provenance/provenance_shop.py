@@ -81,7 +81,8 @@ class Shop:
         self.harness = self.another(*turns)
 
     def another(self, *turns: Any, gate: Gate | None = None) -> Harness:
-        return Harness(Scripted([*turns, "Done."]), self.catalogue, gate=gate or self.gate, journal=self.journal)
+        self.model = Scripted([*turns, "Done."])
+        return Harness(self.model, self.catalogue, gate=gate or self.gate, journal=self.journal)
 
     async def records(self, run_id: str) -> list[Record]:
         return await self.journal.read(run_id)

@@ -70,7 +70,7 @@ async def test_labels_survive_storage_and_a_resume_in_another_process_judges_the
 async def test_a_replay_through_a_gate_without_the_check_says_what_it_would_have_let_through() -> None:
     shop = Shop([LOOK], [refund(THIEF)])
     run = await shop.harness.run(PROMPT, ADA, plan=PLAN)
-    again = await replay(await shop.records(run.id), shop.catalogue, Gate())
+    again = await replay(await shop.records(run.id), shop.catalogue, Gate(provenance="off"))
     assert again.differences == ("call 2.1 (refund) was put to a person, today allowed",)
 
 
@@ -92,7 +92,7 @@ async def test_a_run_that_was_begun_without_the_check_is_followed_from_its_begin
     run = await strict.run("Go on.", ADA, run_id=run.id)
     assert (run.outcome.kind, shop.refunded) == ("waiting", [])
     assert [each.provenance for each in run.entries if isinstance(each, Opened)] == ["off", "strict"]
-    off = shop.another(gate=Gate())
+    off = shop.another(gate=Gate(provenance="off"))
     await off.answer(run.confirmations[0].id, approve=False, by="ada")
     run = await off.resume(run.id)
     assert run.state.known is None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from counterfoil.gate.provenance.words import LINK, Words, fold, moments
+from counterfoil.gate.provenance.words import LINK, Words, fold, links, moments
 
 ORDER = (
     "Please refund GB29NWBK60161331926819 the 12.00 from May 15th, 2024 and tell 'sarah.connor@gmail.com' at 10:00. "
@@ -142,3 +144,8 @@ def test_moments_are_read_in_the_usual_spellings() -> None:
 
 def test_folding_keeps_the_length_of_what_is_not_space() -> None:
     assert fold("STRASSE \u0130 \u00df") == "strasse \u0130 \u00df"
+
+
+@given(st.text() | st.from_regex(LINK) | st.lists(st.from_regex(LINK) | st.text()).map(" ".join))
+def test_no_link_is_overlooked_for_speed(text: str) -> None:
+    assert links(text) == LINK.findall(text)

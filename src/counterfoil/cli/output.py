@@ -175,10 +175,10 @@ class Output:
             task = progress.add_task(inert(what), total=1.0)
             yield lambda what, part: progress.update(task, description=inert(what), completed=part)
 
-    def ask(self, question: str) -> str:
+    def ask(self, question: str, read: Callable[[str], str] = input) -> str:
         """Ask on the terminal. Raises `EOFError` when nobody will answer."""
         self.end_live()
-        return input(inert(question))
+        return read(inert(question))
 
     def flush(self) -> None:
         """Let everything out."""

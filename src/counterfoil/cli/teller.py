@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from counterfoil.cli.output import Output, Part
-from counterfoil.cli.words import BAD, DIM, NAME, WAITS, call_parts, result_parts, verdict_parts
+from counterfoil.cli.words import BAD, DIM, NAME, WAITS, call_parts, meant, result_parts, verdict_parts
 from counterfoil.run.event import Event, Progress
-from counterfoil.types.entry import Doubted, Ended, Finished, Judged, Said, Settled
+from counterfoil.types.entry import Doubted, Ended, Finished, Judged, Planned, Said, Settled
 from counterfoil.types.message import Text, ToolCall
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, ReplyStart
 
@@ -73,6 +73,8 @@ class Teller:
                 self._say([sign, *result_parts(result), (took, DIM)], 2)
             case Doubted(call_id, reason):
                 self._say([(f"{call_id}  ", DIM), (f"in doubt: {reason}", WAITS)], 2)
+            case Planned(by_model=True):
+                self._say([("means to call  ", DIM), meant(event)])
             case Settled(call_id, how, by):
                 self._say([(f"{call_id}  ", DIM), f"settled as {how} by {by}"], 2)
             case Ended(outcome):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 
-from counterfoil.cli.inert import inert_json
+from counterfoil.cli.inert import inert, inert_json
 from counterfoil.cli.output import Part
 from counterfoil.gate.provenance.wording import lines
-from counterfoil.run.run import Confirmation, Doubt
+from counterfoil.run.run import Confirmation, Doubt, batch_digest, why
 from counterfoil.types.entry import (
     Answered,
     Declassified,
@@ -24,6 +25,7 @@ from counterfoil.types.entry import (
     Settled,
     Started,
 )
+from counterfoil.types.label import Label
 from counterfoil.types.message import Media, Message, Text, ToolCall, ToolResult
 from counterfoil.types.verdict import Allowed, Confirm, Verdict
 
@@ -50,7 +52,7 @@ def verdict_parts(verdict: Verdict) -> list[Part]:
             return [(f"refused {verdict.code}", BAD), f"  {verdict.message}"]
 
 
-def result_parts(result: ToolResult, limit: int = 400) -> list[Part]:
+def result_text(result: ToolResult) -> str:
     """What the model reads as the result of a call."""
     pieces: list[str] = []
     for block in result.content:
@@ -61,7 +63,12 @@ def result_parts(result: ToolResult, limit: int = 400) -> list[Part]:
                 pieces.append(f"[{media_type}]")
             case _:
                 pieces.append("[a block of one provider's own]")
-    text = "\n".join(pieces)
+    return "\n".join(pieces)
+
+
+def result_parts(result: ToolResult, limit: int = 400) -> list[Part]:
+    """The same, or the beginning of it."""
+    text = result_text(result)
     if len(text) > limit:
         text = f"{text[:limit]}... ({len(text):,} characters)"
     return [(text, BAD if result.is_error and result.code is None else "")]
@@ -69,20 +76,59 @@ def result_parts(result: ToolResult, limit: int = 400) -> list[Part]:
 
 def card(confirmation: Confirmation) -> list[tuple[str, str]]:
     """A confirmation, as the person who answers must see it: for whom, what exactly, why it is asked, until when."""
-    call = confirmation.call
-    rows: list[tuple[str, str]] = [("requester", confirmation.requester), ("tool", call.name)]
-    for number, (name, value) in enumerate((call.arguments or {}).items()):
-        rows.append(("arguments" if number == 0 else "", f"{name} = {inert_json(value)}"))
-    if not call.arguments:
-        rows.append(("arguments", "none"))
-    for number, line in enumerate(lines(confirmation.arguments)):
-        rows.append(("origins" if number == 0 else "", line))
-    rows.append(("asked because", confirmation.reason))
-    if confirmation.four_eyes:
-        rows.append(("approver", f"must not be {confirmation.requester}"))
-    rows.append(("digest", confirmation.digest))
-    rows.append(("expires", until(confirmation.expires_at)))
-    return rows
+    rows = [("requester", confirmation.requester), ("tool", confirmation.call.name), *_under(_facts(confirmation))]
+    return [*rows, ("asked because", confirmation.reason), *_terms([confirmation])]
+
+
+def batch_cards(batch: Sequence[Confirmation]) -> tuple[list[tuple[str, str]], list[list[tuple[str, str]]]]:
+    """A batch of several, as the person who answers must see it: what holds for all, and what differs, call by call.
+
+    The two together say of each call what its own card does.
+    """
+    facts = [_facts(each) for each in batch]
+    common = [fact for fact in facts[0] if all(fact in other for other in facts)]
+    first = batch[0]
+    head = [("requester", first.requester), ("tool", first.call.name), ("calls", f"{len(batch)} of them, alike")]
+    head += [("in all", value) for _, value in common]
+    head += [("asked because", why(first)), *_terms(batch)]
+    calls = [[value for label, value in said if (label, value) not in common] for said in facts]
+    return _under(head), [
+        _under([(each.call.id, value) for value in differs or ["nothing differs"]])
+        for each, differs in zip(batch, calls, strict=True)
+    ]
+
+
+def _facts(confirmation: Confirmation) -> list[tuple[str, str]]:
+    """The exact arguments, and where each came from where that is the matter."""
+    given = [
+        ("arguments", f"{name} = {inert_json(value)}") for name, value in (confirmation.call.arguments or {}).items()
+    ]
+    return [*(given or [("arguments", "none")]), *[("origins", line) for line in lines(confirmation.arguments)]]
+
+
+def _terms(batch: Sequence[Confirmation]) -> list[tuple[str, str]]:
+    """Who may answer, what the answer is bound to, until when."""
+    first = batch[0]
+    whoever = [("approver", f"must not be {first.requester}")] if first.four_eyes else []
+    ends = min((each.expires_at for each in batch if each.expires_at is not None), default=None)
+    return [*whoever, ("digest", batch_digest(batch)), ("expires", until(ends))]
+
+
+def _under(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The same rows, each label said once."""
+    return [
+        ("" if number and rows[number - 1][0] == label else label, value) for number, (label, value) in enumerate(rows)
+    ]
+
+
+def label_words(label: Label | None) -> str:
+    """What is known of who wrote a text and who may read it."""
+    if label is None:
+        return "untrusted"
+    told = f"{label.integrity}, from {label.source}" if label.source else label.integrity
+    if label.readers is not None:
+        told += f"; only for {', '.join(sorted(label.readers)) or 'nobody'}"
+    return f"{told}; secret" if label.secret else told
 
 
 def doubt_parts(doubt: Doubt) -> list[Part]:
@@ -108,18 +154,27 @@ def entry_parts(entry: Entry) -> list[Part]:
             return [(f"{call_id} ", DIM), effect, (f"  key {key}", DIM)]
         case Finished(result, seconds):
             took = f"  {seconds * 1000:.1f}ms" if seconds is not None else ""
-            return [(f"{result.call_id} ", DIM), *result_parts(result), (took, DIM)]
+            kept = "" if entry.handle is None else f"\n{entry.handle.name} = {inert(entry.handle.beginning)}"
+            return [(f"{result.call_id} ", DIM), *result_parts(result), (took, DIM), (kept, DIM)]
         case Doubted(call_id, reason):
             return [(f"{call_id} ", DIM), (f"in doubt: {reason}", WAITS)]
         case Settled(call_id, how, by):
             return [(f"{call_id} ", DIM), f"settled as {how} by {by}"]
         case Ended(outcome):
             return [(outcome.kind, WAITS), f"  {outcome.detail}"]
-        case Planned(intents, by):
-            meant = "; ".join([f"{each.tool} {inert_json(each.fixed)}" for each in intents]) or "nothing"
-            return [("planned", GOOD), f" by {by}: {meant}"]
+        case Planned():
+            return [("planned", GOOD), f" by {entry.by}: {meant(entry)}"]
         case Declassified(call_id, by):
             return [(f"{call_id} ", DIM), f"{by} vouches for its result"]
+
+
+def meant(plan: Planned) -> str:
+    """The calls of a plan, with what is fixed in each and what is open."""
+    calls = [
+        f"{each.tool} {inert_json(each.fixed)}" + (f" and some {', '.join(each.open)}" if each.open else "")
+        for each in plan.intents
+    ]
+    return "; ".join(calls) or "nothing"
 
 
 def kind_of(entry: Entry) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from counterfoil.gate.handed import Handed
 from counterfoil.gate.past import Past
 from counterfoil.tools.tool import Tool
 from counterfoil.types.grant import Grant
@@ -28,11 +29,12 @@ class Attempt:
         "call",
         "doubtful",
         "earlier",
+        "follow",
         "grant",
         "grants",
+        "handed",
         "identity",
         "intent",
-        "known",
         "notes",
         "past",
         "reveal",
@@ -52,7 +54,7 @@ class Attempt:
         past: Past,
         at: float,
         doubtful: bool = False,
-        known: Known | None = None,
+        follow: Callable[[], Known | None] | None = None,
         grants: Callable[[str], Awaitable[Sequence[Grant]]] | None = None,
     ) -> None:
         self.call = call
@@ -74,12 +76,33 @@ class Attempt:
         self.grant: Grant | None = None
         """The standing approval that covers this call, if one was looked for and found."""
         self.notes: list[str] = []
-        self.known = known
-        """What the run has read and from whom, where that is followed."""
+        self.follow = follow
+        """Gives what the run has read and from whom, where that is followed."""
         self.intent: int | None = None
         """Which intent of the plan the call carries out, as the provenance check has found."""
         self.reveal: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         """Puts secrets back where `arguments` has placeholders, for the schema to judge. Raises `SecretLost`."""
+        self.handed: Handed | None = None
+        """Where `arguments` has values that the model was not shown: what it wrote for them."""
+
+    def hand(self, handed: Handed) -> None:
+        """Judge what the arguments stand for. Called after all else is set."""
+        self.handed = handed
+        self.arguments = self._given = handed.real
+        reveal, earlier = self.reveal, self.earlier
+        if reveal is not None:
+            self.reveal = lambda arguments: handed.real_of(reveal(handed.written(arguments)))
+        self.earlier = lambda: map(handed.real_of, earlier())
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The arguments as they are journalled: values that the model was not shown by their names."""
+        return self.arguments if self.handed is None else self.handed.written(self.arguments)
+
+    @property
+    def known(self) -> Known | None:
+        """What the run has read and from whom, where that is followed."""
+        return None if self.follow is None else self.follow()
 
     def approve(self, by: str | None) -> None:
         """Say who approved exactly the arguments that are there now."""

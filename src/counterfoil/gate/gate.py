@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -20,6 +21,7 @@ from counterfoil.types.session import Session
 from counterfoil.types.verdict import ALLOWED, Allowed, Confirm, Refusal, Verdict
 
 log = logging.getLogger("counterfoil.gate")
+_MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Gate:
@@ -32,29 +34,36 @@ class Gate:
     `provenance` says how calls are judged that text from outside could have steered: `strict`, `default`, or `off`,
     and each run's journal says which. `vouched` are values that the application vouches for; `me` gives the requester's
     own names with the services (addresses, account numbers). With `unattended` nobody can be asked, so what provenance
-    would ask about is refused. Raises `ValueError`.
+    would ask about is refused. With `planning` the model is asked, before it reads anything, what it means to do: that
+    much runs without a person, for the price of one more request per prompt. Raises `ValueError`.
     """
 
     def __init__(
         self,
         checks: Iterable[Check] = (),
         *,
-        provenance: Mode = "off",
+        provenance: Mode = "default",
+        planning: bool = False,
         vouched: Iterable[str] = (),
         me: Callable[[Session], Iterable[str]] | None = None,
         unattended: bool = False,
         confirmations_expire: float = 24 * 3600,
         four_eyes: bool = False,
     ) -> None:
-        if provenance not in get_args(Mode):
+        if provenance not in _MODES:
             raise ValueError(f"provenance must be strict, default or off, not {provenance!r}: off must be spelled out")
+        if planning and provenance != "default":
+            raise ValueError(f"a plan counts for nothing where provenance is {provenance!r}: leave planning out")
+        self.planning = planning
         self.checks = tuple(checks)
         self.confirmations_expire = confirmations_expire
         self.four_eyes = four_eyes
         self.provenance: Mode = provenance
         self.vouched = (vouched,) if isinstance(vouched, str) else tuple(vouched)
         self._me = me
-        self._last: tuple[Check, ...] = (*_origin(provenance, unattended), *self.checks, confirmation)
+        self._look_up: tuple[Check, ...] = (*self.checks, confirmation)
+        """The last checks of what only looks something up."""
+        self._last = (*_origin(provenance, unattended), *self._look_up)
         self._rates = Rates()
         self._halted: str | None = None
 
@@ -101,7 +110,7 @@ class Gate:
         if limits.rate is not None and (verdict := self._rates.peek(attempt)) is not ALLOWED:
             return verdict
         asked: Confirm | None = None
-        for check in self._last:
+        for check in self._look_up if tool.how.harmless else self._last:
             try:
                 said = check(attempt)
                 if said is ALLOWED:
@@ -136,10 +145,12 @@ def _both(first: Confirm, second: Confirm) -> Confirm:
     )
 
 
+@functools.cache
 def _origin(mode: Mode, unattended: bool) -> tuple[Check, ...]:
+    """The check of provenance, which keeps nothing and can be shared."""
     if mode == "off":
         return ()
-    from counterfoil.gate.provenance.check import Provenance  # noqa: PLC0415 - most of it is never needed where it is off
+    from counterfoil.gate.provenance.check import Provenance  # noqa: PLC0415 - it is long, and the import is measured
 
     return (Provenance(mode, nobody=unattended),)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from counterfoil.types.request import Usage
+
 
 class Past:
     """How much a run has used up since the requester last spoke.
@@ -21,6 +23,12 @@ class Past:
         """Whether a reply came with tokens and no price."""
         self.by_tool: dict[str, int] = {}
         self.identical: dict[tuple[str, bytes], int] = {}
+
+    def use(self, usage: Usage) -> None:
+        """Count what a reply took."""
+        self.tokens += usage.input_tokens + usage.output_tokens
+        self.cost += usage.cost or 0.0
+        self.unpriced |= usage.cost is None
 
     def new_exchange(self) -> None:
         """Begin again with the next user message: the budget is per exchange, tokens and cost included."""

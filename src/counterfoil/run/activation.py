@@ -24,9 +24,10 @@ from counterfoil.journal.journal import Log
 from counterfoil.models.model import Model, NoModel
 from counterfoil.run.concurrency import EventLoop, OnWait, closing
 from counterfoil.run.event import Event, Watch, reporter
+from counterfoil.run.handles import Handles
 from counterfoil.run.inbox import expired, take_up
 from counterfoil.run.judging import judged
-from counterfoil.run.perform import perform, start
+from counterfoil.run.perform import Performer, start
 from counterfoil.run.recovery import bereft, interrupted, recover, recover_all, send_late, take_over
 from counterfoil.run.reply import admit
 from counterfoil.run.secrets import Listener
@@ -35,6 +36,7 @@ from counterfoil.run.state import Call, State
 from counterfoil.run.step import (
     NUDGER,
     AskModel,
+    AskPlan,
     Done,
     Invoke,
     Judge,
@@ -97,8 +99,11 @@ class Activation:
         who = self.session.requester
         self.held = harness.secrets.of(self.run_id, who, self.tools) if harness.catalogue.secretive else None
         """The run's secrets, if any tool has to do with them."""
-        self._grants = harness.journal.grants
-        self.labels = None if state.known is None else harness.labels(state.known, self.session, self.held)
+        self.handles = Handles(state) if harness.catalogue.opaque or state.handles else None
+        """What the model is not shown, if any tool keeps its results from it."""
+        self._follow, self._grants = state.follow, harness.journal.grants
+        labels = harness.labels(state, self.session, self.held) if state.follows else None
+        self.performer = Performer(self.session, self.run_id, self.loop, self.held, labels, self.handles)
         # A run of outside calls asks no model, and a harness that has none cannot begin another.
         self.model: Model = harness.model or NoModel()
 
@@ -184,6 +189,8 @@ class Activation:
                 await (in_turn(self, calls) if self.harness.catalogue.queues else self.invoke(calls))
             case Recover(calls):
                 await recover_all(self, calls)
+            case AskPlan():
+                await self._ask_plan()
             case Nudge():
                 text = f"Give your answer by calling {self.answer_tool.name if self.answer_tool else 'the tool'}."
                 message = Message("user", (Text(text),), NUDGER)
@@ -225,7 +232,7 @@ class Activation:
 
     def _too_late(self, step: Step) -> bool:
         """Whether the time is up for something that has not begun. Last words, and rest, are never too late."""
-        begins = isinstance(step, Judge | Invoke) or (isinstance(step, AskModel) and not step.answer_only)
+        begins = isinstance(step, Judge | Invoke | AskPlan) or (isinstance(step, AskModel) and not step.answer_only)
         return begins and self.deadline is not None and time.monotonic() >= self.deadline
 
     # -- asking the model
@@ -277,6 +284,16 @@ class Activation:
             message, notes = self.held.admit(message), tuple(self.held.scrubbed(list(notes)))
         self.write(Said(message, reply.stop, reply.stop_raw, reply.usage, notes))
 
+    async def _ask_plan(self) -> None:
+        from counterfoil.run.planning import planned  # noqa: PLC0415 - most runs ask for no plan
+
+        if await self.take_up_inbox():
+            return
+        try:
+            self.write(await planned(self))
+        except ModelError as error:
+            await self._model_failed(error)
+
     def _request(self, step: AskModel) -> Request:
         state, choice, tools = self.state, AUTO, self.specs
         if step.answer_only:
@@ -302,8 +319,8 @@ class Activation:
                 entry = Judged(call.call.id, attempt)
             else:
                 verdict = await judge(attempt)
-                if verdict is ALLOWED and attempt.arguments is call.arguments and attempt.intent is None:
-                    entry = Judged(call.call.id, ALLOWED)
+                if verdict is ALLOWED and attempt.arguments is call.arguments:
+                    entry = Judged(call.call.id, ALLOWED, intent=attempt.intent)
                 else:
                     entry = judged(attempt, verdict, self.held, self.harness.gate.confirmations_expire)
             apply(entry)
@@ -321,7 +338,7 @@ class Activation:
         doubtful = bool(state.doubts) and state.doubtful(call.identity)
         who, arguments, past = self.session, call.arguments, state.past
         attempt = Attempt(
-            asked, tool, who, self.run_id, arguments, call.identity, past, now, doubtful, state.known, self._grants
+            asked, tool, who, self.run_id, arguments, call.identity, past, now, doubtful, self._follow, self._grants
         )
         if (answer := call.answer) is not None and answer.approved:
             bound = digest(self.run_id, asked.id, tool.name, call.arguments, self.session)
@@ -330,6 +347,8 @@ class Activation:
             attempt.reveal = functools.partial(self.held.reveal, asked.id, tool)
         if tool.limits.sums:
             attempt.earlier = functools.partial(state.allowed, tool.name)
+        if self.handles is not None and (gone := self.handles.hand(attempt, self.held)) is not None:
+            return gone
         return attempt
 
     # -- running
@@ -345,7 +364,7 @@ class Activation:
             elif tool is None:  # the catalogue changed since the call was judged
                 self.write(Judged(call.call.id, unknown_tool(call.call, [spec.name for spec in self.specs])))
             elif self.held is not None and (gone := self.held.refusal(call.call.id, tool, call.arguments)) is not None:
-                await self.commit(await bereft(call, tool, gone, self.held))
+                await self.commit(await bereft(call, tool, gone, self.performer))
             else:
                 pairs.append((call, tool))
         batch = [(call, tool) for call, tool in pairs if tool.effect != "irreversible"] or pairs[:1]
@@ -365,9 +384,9 @@ class Activation:
 
     async def _perform(self, call: Call, tool: Tool, on_wait: OnWait | None = None) -> None:
         report = None if self.watch is None else reporter(self.watch, call.call.id)
-        entry = await perform(call, tool, self.session, self.run_id, self.loop, report, on_wait, self.held, self.labels)
+        entry = await self.performer.perform(call, tool, report, on_wait)
         if tool.lookup is not None and isinstance(entry, Doubted):
-            found = await recover(call, tool, patient=False, held=self.held)
+            found = await recover(call, tool, self.performer, patient=False)
             entry = found if isinstance(found, Finished) else entry
         if tool.effect != "read" and isinstance(entry, Finished):
             self.effects.append(entry)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from counterfoil.gate.gate import Gate
 from counterfoil.journal.journal import Journal, Log
@@ -33,7 +36,6 @@ from counterfoil.types.request import Output, Reply, Sampling
 from counterfoil.types.session import Session
 
 if TYPE_CHECKING:
-    from counterfoil.gate.provenance.known import Known
     from counterfoil.run.provenance import Labels
 
 Prompt = str | Message | Sequence[Block]
@@ -74,7 +76,8 @@ class Harness(Decisions):
         self.wake = wake
         self.secrets = Secrets(catalogue, secrets_key)
         """What is marked `Secret` in the runs that are worked on here. It is nowhere else."""
-        self.labels: Callable[[Known, Session, Held | None], Labels] = labels
+        self.planning = self.gate.planning
+        self.labels: Callable[[State, Session, Held | None], Labels] = labels
         """Makes what labels the results of a run that follows what it reads."""
         self.draining = False
         """Whether runs are to stop after the step they are at, because this process shuts down."""
@@ -223,8 +226,8 @@ class Harness(Decisions):
         message = prompt if isinstance(prompt, Message) else user(sound(prompt) if isinstance(prompt, str) else prompt)
         opened = self._opened(session, self._model_name, described)
         said: list[Entry] = [Said(message)]
-        if plan is not None:
-            said.insert(0, Planned(plain(plan, self.catalogue), by="the application"))
+        if plan is not None:  # after the prompt, because it is the plan for it: no model is asked for another
+            said.append(Planned(plain(plan, self.catalogue), by="the application"))
         if earlier := list(history):
             messages, repairs = repair(earlier)
             if self.catalogue.secretive:
@@ -253,7 +256,10 @@ class Harness(Decisions):
         return Activation(self, journal_log, state, watch=watch, answer_tool=tool), decode
 
     def _opened(self, session: Session, model: str, output: Output | None, *, outside: bool = False) -> Opened:
-        return self.gate.opened(Opened(session, self.catalogue.digest, model, output, outside))
+        opened = Opened(session, self.catalogue.digest, model, output, outside)
+        if self.planning and not outside:
+            opened = msgspec.structs.replace(opened, planning=True)
+        return self.gate.opened(opened)
 
     def _need_model(self) -> None:
         if self.model is None:
@@ -300,11 +306,16 @@ class Harness(Decisions):
         return Activation(self, journal_log, state, watch=watch, answer_tool=tool), decode
 
 
-def labels(known: Known, session: Session, held: Held | None) -> Labels:
+def labels(state: State, session: Session, held: Held | None) -> Labels:
     """Label results by what the tools declare of them."""
-    from counterfoil.run.provenance import Labels  # noqa: PLC0415 - only runs that follow what they read have labels
+    return _labels()(state, session, held)
 
-    return Labels(known, session, held)
+
+@functools.cache
+def _labels() -> type[Labels]:
+    from counterfoil.run.provenance import Labels  # noqa: PLC0415 - it is long, and the import is measured
+
+    return Labels
 
 
 def _write(log: Log, state: State, *entries: Entry) -> None:

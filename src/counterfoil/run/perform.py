@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from counterfoil.run.concurrency import EventLoop, OnWait
-from counterfoil.run.secrets import Held, quietly
+from counterfoil.run.secrets import Held, Report, quietly
 from counterfoil.run.state import Call
 from counterfoil.tools.context import Context, idempotency_key
 from counterfoil.tools.result import cut
@@ -22,57 +21,109 @@ from counterfoil.types.session import Session
 from counterfoil.types.verdict import Allowed
 
 if TYPE_CHECKING:
+    from counterfoil.run.handles import Handles
     from counterfoil.run.provenance import Labels
 
 log = logging.getLogger("counterfoil.run")
 
 
-async def perform(
-    call: Call,
-    tool: Tool,
-    session: Session,
-    run_id: str,
-    loop: EventLoop,
-    report: Callable[[str, float | None], Any] | None = None,
-    on_wait: OnWait | None = None,
-    held: Held | None = None,
-    labels: Labels | None = None,
-) -> Finished | Doubted:
-    """Run a tool within its time. Does not raise, except when cancelled from outside.
+_UNSEEN = Context(Session(requester="nobody"), "", "")
+"""For tools that do not look at it."""
 
-    `held` puts secrets back into its arguments, and takes them out of what comes of it; `labels` says who could have
-    written that.
+
+class Performer:
+    """Runs the tools of one run within their time. Whatever they do, what comes of it is an entry.
+
+    `held` puts secrets back into arguments, and takes them out of what comes of a call; `labels` says who could have
+    written that; `handles` does as `held` does with results that the model is not shown.
     """
-    context = Context(session, run_id, call.call.id, report if held is None else quietly(report, held))
-    if labels is not None:
-        context.label = labels.handed_on(call, tool)
-    arguments = call.arguments or {}
-    began = time.perf_counter()
-    seconds = tool.limits.timeout
-    if seconds is not None and call.started is not None and tool.effect in ("write", "irreversible"):
-        # When that time has passed since it was started, others may say that it has not happened: so after that it may
-        # not begin. This process may have stood still, or have waited long for the disk.
-        seconds = min(seconds, call.started.at + seconds - time.time())
-        if seconds <= 0:
-            return Doubted(call.call.id, "its time was over before it could begin")
-    try:
+
+    __slots__ = ("handles", "held", "labels", "loop", "run_id", "session")
+
+    def __init__(
+        self,
+        session: Session,
+        run_id: str,
+        loop: EventLoop,
+        held: Held | None = None,
+        labels: Labels | None = None,
+        handles: Handles | None = None,
+    ) -> None:
+        self.session = session
+        self.run_id = run_id
+        self.loop = loop
+        self.held = held
+        self.labels = labels
+        self.handles = handles
+
+    async def perform(
+        self, call: Call, tool: Tool, report: Report | None = None, on_wait: OnWait | None = None
+    ) -> Finished | Doubted:
+        """Run a tool. Does not raise, except when cancelled from outside."""
+        held, loop = self.held, self.loop
+        context = _UNSEEN
+        if tool.contextual:
+            context = Context(
+                self.session, self.run_id, call.call.id, report if held is None else quietly(report, held)
+            )
+            if self.labels is not None and not tool.how.harmless:
+                context.label = self.labels.handed_on(call, tool)
+        arguments = call.arguments or {}
+        began = time.perf_counter()
+        seconds = tool.limits.timeout
+        if seconds is not None and call.started is not None and tool.effect in ("write", "irreversible"):
+            # When that time has passed since it was started, others may say that it has not happened: so after that it
+            # may not begin. This process may have stood still, or have waited long for the disk.
+            seconds = min(seconds, call.started.at + seconds - time.time())
+            if seconds <= 0:
+                return Doubted(call.call.id, "its time was over before it could begin")
+        try:
+            if held is not None:
+                arguments = held.reveal(call.call.id, tool, arguments)
+            if self.handles is not None:
+                arguments = self.handles.real(arguments)
+            value = await loop.within(seconds, tool.invoke(arguments, context), on_wait)
+            finished = self.finished(call, tool, value, time.perf_counter() - began)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 a tool may raise anything; nothing of it may leave the loop
+            return self._failed(call, tool, error, time.perf_counter() - began)
+        except BaseException as error:
+            if not loop.is_stray(error):
+                raise
+            return self._failed(call, tool, error, time.perf_counter() - began)
         if held is not None:
-            arguments = held.reveal(call.call.id, tool, arguments)
-        value = await loop.within(seconds, tool.invoke(arguments, context), on_wait)
-        content = tool.content(value) if held is None else held.content(tool, value)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 a tool may raise anything; nothing of it may leave the loop
-        return _failed(call, tool, error, time.perf_counter() - began, held)
-    except BaseException as error:
-        if not loop.is_stray(error):
-            raise
-        return _failed(call, tool, error, time.perf_counter() - began, held)
-    verdict = call.verdict
-    if type(verdict) is Allowed and verdict.notes:
-        content = (Text("".join(f"[note: {note}]\n" for note in verdict.notes)), *content)
-    if held is not None:
-        held.done(call.call.id)
-    finished = Finished(ToolResult(call.call.id, content, name=call.call.name), time.perf_counter() - began)
-    return finished if labels is None else labels.labelled(finished, call, tool, value)
+            held.done(call.call.id)
+        return finished
+
+    def finished(self, call: Call, tool: Tool, value: Any, seconds: float | None = None) -> Finished:
+        """What came of a call that is known to have returned that. Raises `WithheldOutput`."""
+        content = tool.content(value) if self.held is None else self.held.content(tool, value)
+        verdict = call.verdict
+        if type(verdict) is Allowed and verdict.notes:
+            content = (Text("".join(f"[note: {note}]\n" for note in verdict.notes)), *content)
+        result, leaves = ToolResult(call.call.id, content, name=call.call.name), None
+        if self.labels is not None and not (type(value) is str and tool.how.bare):
+            label, leaves = self.labels.result(result, call, tool, value)
+            if label is not None:
+                result = ToolResult(call.call.id, content, name=call.call.name, label=label)
+        finished = Finished(result, seconds, leaves)
+        return finished if self.handles is None else self.handles.unseen(finished, call, tool, value)
+
+    def _failed(self, call: Call, tool: Tool, error: BaseException, seconds: float) -> Finished | Doubted:
+        """What came of a call that failed, labelled and hidden like any result where that is more than what it says."""
+        entry = _failed(call, tool, error, seconds, self.held)
+        if isinstance(entry, Doubted):
+            return entry
+        error = _alone(error)
+        quoted = isinstance(error, ToolError) and not isinstance(error, OwnWords)
+        if self.labels is not None:
+            entry = self.labels.erred(entry, call, tool, ours=not quoted)
+        if self.handles is None or not quoted:
+            return entry
+        return self.handles.unseen(entry, call, tool, entry.result.text)
+
+
+class OwnWords(ToolError):
+    """An error of which no word is an outsider's: it taints nothing, and is shown whatever the tool is."""
 
 
 def _failed(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import msgspec
@@ -19,85 +20,55 @@ from counterfoil.types.entry import (
     Declassified,
     Entry,
     Finished,
-    Judged,
     Loaded,
     Opened,
     Planned,
     Said,
     Settled,
 )
-from counterfoil.types.label import Integrity, Label, Leaves, join_all
+from counterfoil.types.label import NEUTRAL, Integrity, Label, Leaves, join, join_all
 from counterfoil.types.message import Media, Message, Text, ToolResult
 from counterfoil.types.session import Session
 from counterfoil.types.verdict import Allowed
 
-Fold = Callable[[Any, Any], None]
 log = logging.getLogger("counterfoil.run")
 
 
-def known_under(state: State, opened: Opened) -> Known:
-    """What a run knows that is opened like that.
+def again(entries: Sequence[Entry], opened: Opened) -> Known | None:
+    """What a run knows that was begun under other terms, the last of its entries having opened it like that.
 
-    One that was begun under other terms is followed again from its beginning: nothing that it has read is overlooked.
+    It is followed anew from its beginning, so that nothing that it has read is overlooked.
     """
-    known = state.known
-    if known is not None and known.given == (opened.vouched, opened.me):
-        return known
     earlier = [
         msgspec.structs.replace(each, provenance=opened.provenance, vouched=opened.vouched, me=opened.me)
         if isinstance(each, Opened)
         else each
-        for each in state.entries[:-1]
+        for each in entries
     ]
-    return State(earlier).known or Known(opened.vouched, opened.me)
+    return State(earlier).known
 
 
-def _following(fold: Fold) -> Fold:
-    """The same fold, which takes up as well what the entry says of the texts that are read."""
-
-    def fold_and_learn(state: State, entry: Entry) -> None:
-        fold(state, entry)
-        if state.known is not None:
-            _learn(state, state.known, entry)
-
-    return fold_and_learn
-
-
-def _learn(state: State, known: Known, entry: Entry) -> None:
-    match entry:
-        case Said(message):
-            _heard(known, message, outside=state.outside)
-        case Loaded(messages):
-            for message in messages:
-                _heard(known, message, outside=False)
-        case Judged(call_id, intent=int(number)):
-            state.calls[call_id].intent = number
-            known.plan.spend(number)
-        case Answered(call_id, True):
-            call = state.calls[call_id]
-            known.endorse(call.call.name, call.arguments or {})
-        case Finished(result, leaves=leaves):
-            _read(known, state.calls[result.call_id], result, leaves)
-        case Settled(call_id, result=ToolResult() as result) if state.calls[call_id].result is result:
-            _read(known, state.calls[call_id], result, None)
-        case Planned(intents):
-            known.intend(intents, by_model=entry.by_model)
-        case Declassified(call_id):
-            call = state.calls[call_id]
-            if call.result is not None:
-                known.declassify(_text(call, call.result))
-        case _:
-            pass
-
-
-def _heard(known: Known, message: Message, *, outside: bool) -> None:
-    if message.name == NUDGER:
+def _said(state: State, known: Known, entry: Said) -> None:
+    message = entry.message
+    if message.role != "assistant":
+        _heard(known, message)
         return
-    if message.role == "assistant":
-        for call in message.calls if outside else ():
-            # Nobody here knows what its author had read, unless the call says so.
+    if state.outside:  # nobody here knows what its author had read, unless the call says so
+        for call in message.calls:
             known.say("", call.label or Label("untrusted", "what the caller had read"))
-        known.turn()
+    known.turn()
+
+
+def _loaded(state: State, known: Known, entry: Loaded) -> None:
+    for message in entry.messages:
+        if message.role == "assistant":
+            known.turn()
+        else:
+            _heard(known, message)
+
+
+def _heard(known: Known, message: Message) -> None:
+    if message.name == NUDGER:
         return
     own = Label("user" if message.role == "user" else "config")
     for block in message.blocks:
@@ -112,56 +83,120 @@ def _heard(known: Known, message: Message, *, outside: bool) -> None:
                 pass
 
 
+def _finished(state: State, known: Known, entry: Finished) -> None:
+    result, handle = entry.result, entry.handle
+    call = state.calls[result.call_id]
+    if handle is not None:
+        known.hold(call.call.name, handle)
+    elif result.is_error:
+        _read(known, call, result, None)
+    else:  # the same as `_read`, without a call
+        name = call.call.name
+        label = result.label
+        if label is None:
+            label = _outside(name)
+        known.read(name, call.arguments or {}, partial(_text, call, result), label, entry.leaves)
+
+
+def _answered(state: State, known: Known, entry: Answered) -> None:
+    if entry.approved:
+        call = state.calls[entry.call_id]
+        known.endorse(call.call.name, call.arguments or {})
+
+
+def _settled(state: State, known: Known, entry: Settled) -> None:
+    call = state.calls[entry.call_id]
+    if entry.result is not None and call.result is entry.result:
+        _read(known, call, entry.result, None)
+
+
+def _planned(state: State, known: Known, entry: Planned) -> None:
+    known.intend(entry.intents, by_model=entry.by_model)
+
+
+def _declassified(state: State, known: Known, entry: Declassified) -> None:
+    call = state.calls[entry.call_id]
+    if call.result is not None:
+        known.declassify(_text(call, call.result))
+
+
+LEARN: dict[type[Entry], Callable[[State, Known, Any], None]] = {
+    Said: _said,
+    Loaded: _loaded,
+    Finished: _finished,
+    Answered: _answered,
+    Settled: _settled,
+    Planned: _planned,
+    Declassified: _declassified,
+}
+"""How entries are taken up that say something of the texts that are read, when all before them has been."""
+
+
 def _read(known: Known, call: Call, result: ToolResult, leaves: Leaves | None) -> None:
     name = call.call.name
-    label = result.label or Label("untrusted", name)
+    label = _outside(name) if result.label is None else result.label
     if result.is_error:  # it taints, and is none of the results that a plan's rules look into
         known.say(result.text, label)
     else:
-        known.read(name, call.arguments or {}, _text(call, result), label, leaves)
+        known.read(name, call.arguments or {}, partial(_text, call, result), label, leaves)
+
+
+@lru_cache(maxsize=1024)
+def _outside(tool: str) -> Label:
+    """What a result has of which nothing is said."""
+    return Label("untrusted", tool)
 
 
 def _text(call: Call, result: ToolResult) -> str:
     """What the tool itself returned, without the gate's notes before it."""
-    noted = isinstance(call.verdict, Allowed) and call.verdict.notes and not result.is_error
-    return msgspec.structs.replace(result, content=result.content[1:]).text if noted else result.text
-
-
-FOLDS = {kind: _following(fold) for kind, fold in State.FOLDS.items()}
-"""How the entries of a run add up that is judged by what it has read."""
+    if type(call.verdict) is Allowed and call.verdict.notes and not result.is_error:
+        result = msgspec.structs.replace(result, content=result.content[1:])
+    return result.text
 
 
 class Labels:
     """Labels what goes into the tools of a run and what comes out of them."""
 
-    def __init__(self, known: Known, session: Session, held: Held | None) -> None:
-        self.known = known
+    def __init__(self, state: State, session: Session, held: Held | None) -> None:
+        self._state = state
         self.session = session
         self.held = held
         self._inputs: dict[str, dict[str, Integrity]] = {}
         """Of the calls that are running."""
 
+    @property
+    def known(self) -> Known:
+        """What was read before."""
+        known = self._state.follow()
+        assert known is not None, "only a run that follows what it reads has labels"
+        return known
+
     def handed_on(self, call: Call, tool: Tool) -> Label | None:
-        """The label of what a call hands on; none where nobody asks, or it only looks something up."""
+        """The label of what a call hands on."""
         try:
-            if tool.how.harmless or not tool.contextual:
-                return None
             inputs = self._inputs[call.call.id] = self.known.inputs(tool.name, tool.how, call.arguments or {})
-            return self.known.handed_on(tool.name, inputs)
+            return self.known.handed_on(tool.name, inputs, call.arguments or {})
         except Exception:  # a call must not fail for want of a label
             log.exception("%s (call %s): what it hands on could not be labelled", tool.name, call.call.id)
             return tool.how.outside
 
-    def labelled(self, finished: Finished, call: Call, tool: Tool, value: Any) -> Finished:
-        """What came of a call, with the labels of what the tool returned."""
-        label, leaves = self.result(finished.result, call, tool, value)
-        result = finished.result if label is None else msgspec.structs.replace(finished.result, label=label)
-        return msgspec.structs.replace(finished, result=result, leaves=leaves)
+    def erred(self, finished: Finished, call: Call, tool: Tool, *, ours: bool) -> Finished:
+        """What came of a call that failed, with a label where it is not simply an outsider's words: `ours` are not."""
+        carried = self.known.carried(call.arguments or {})
+        if not ours and carried is NEUTRAL:
+            return finished
+        label = join(Label("system" if ours else "untrusted", tool.name), carried)
+        return msgspec.structs.replace(finished, result=msgspec.structs.replace(finished.result, label=label))
 
     def result(self, result: ToolResult, call: Call, tool: Tool, value: Any) -> tuple[Label | None, Leaves | None]:
         """The label of a result, where it is another than that of which nothing is declared; and those inside it."""
+        settled = tool.how.settled
+        if settled is not None and type(value) is str and not self._inputs and self.known.unmarked:
+            return settled
         try:
             labels = [each.label for each in result.content if each.label is not None]
+            if (carried := self.known.carried(call.arguments or {})) is not NEUTRAL:
+                labels.append(carried)  # what it was given in private it may repeat
             given = join_all(labels) if labels else None
             plain = _text(call, result) if _blocks(value) else self._plain(tool, value)
             label, leaves = self.known.label_result(

@@ -13,7 +13,7 @@ import msgspec
 
 from counterfoil.run.concurrency import OnWait
 from counterfoil.run.inbox import doubt_ref, post
-from counterfoil.run.secrets import Held
+from counterfoil.run.perform import Performer
 from counterfoil.run.state import Call, State
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import Doubted, Finished, Judged, Settled
@@ -31,7 +31,7 @@ PATIENCE = 60.0
 
 
 async def recover(
-    call: Call, tool: Tool | None, *, patient: bool, held: Held | None = None
+    call: Call, tool: Tool | None, performer: Performer, *, patient: bool
 ) -> Finished | Settled | Doubted:
     """Find out what became of a call whose process died or whose outcome is unknown, by its tool's `lookup`.
 
@@ -42,10 +42,11 @@ async def recover(
         return Doubted(call.call.id, call.doubt or "its process died while it was running")
     whole_time = tool.limits.timeout or 0.0
     try:
-        found: Finished | Settled | None = await _looked_up(call, tool, held)
+        found: Finished | Settled | None = await _looked_up(call, tool, performer)
         if found is None and patient and whole_time <= PATIENCE:
             await anyio.sleep(whole_time)
-            found = await _looked_up(call, tool, held) or Settled(call.call.id, "retry", by="lookup", at=time.time())
+            found = await _looked_up(call, tool, performer)
+            found = found or Settled(call.call.id, "retry", by="lookup", at=time.time())
     except Exception as error:  # the service is the user's code: any failure of it means that we do not know
         told = None if tool.secretive else error
         log.warning("lookup of %s (call %s) failed: %s", tool.name, call.call.id, type(error).__name__, exc_info=told)
@@ -53,15 +54,12 @@ async def recover(
     return found or Doubted(call.call.id, "it may still be running: the service does not know it yet")
 
 
-async def _looked_up(call: Call, tool: Tool, held: Held | None) -> Finished | None:
+async def _looked_up(call: Call, tool: Tool, performer: Performer) -> Finished | None:
     assert tool.lookup is not None, "only what can be looked up is"
     assert call.started is not None, "only what was started is"
     with anyio.fail_after(tool.limits.timeout):
         found = await tool.lookup(call.started.key)
-    if found is None:
-        return None
-    content = tool.content(found) if held is None else held.content(tool, found)
-    return Finished(ToolResult(call.call.id, content, name=tool.name))
+    return None if found is None else performer.finished(call, tool, found)
 
 
 async def recover_all(activation: Activation, calls: Iterable[Call]) -> None:
@@ -69,21 +67,21 @@ async def recover_all(activation: Activation, calls: Iterable[Call]) -> None:
 
     async def one(call: Call, on_wait: OnWait) -> None:
         on_wait()  # the others need not wait for this one
-        found = await recover(call, activation.tools.get(call.call.name), patient=True, held=activation.held)
+        found = await recover(call, activation.tools.get(call.call.name), activation.performer, patient=True)
         if call.doubt is None or not isinstance(found, Doubted):
             await activation.commit(found)
 
     await activation.loop.together([functools.partial(one, call) for call in calls])
 
 
-async def bereft(call: Call, tool: Tool, gone: Refusal, held: Held) -> Judged | Finished | Settled | Doubted:
+async def bereft(call: Call, tool: Tool, gone: Refusal, performer: Performer) -> Judged | Finished | Settled | Doubted:
     """What becomes of a call that was let through and has lost its secrets: it does not run with placeholders."""
     if call.started is None:
         return Judged(call.call.id, gone)
     if tool.effect == "read":
         return Finished(ToolResult(call.call.id, (Text(gone.message),), True, None, tool.name))
     if tool.lookup is not None:
-        return await recover(call, tool, patient=True, held=held)
+        return await recover(call, tool, performer, patient=True)
     return Doubted(call.call.id, "its process died while it was running, and its secret arguments with it")
 
 

@@ -15,11 +15,11 @@ import anyio.lowlevel
 import msgspec
 
 from counterfoil.gate.gate import Gate
-from counterfoil.gate.provenance.known import Known
 from counterfoil.journal.memory import MemoryJournal
 from counterfoil.models.replay import Replay, recorded_turn
 from counterfoil.run.differences import verdicts, where
 from counterfoil.run.harness import Harness
+from counterfoil.run.perform import OwnWords
 from counterfoil.run.provenance import Labels
 from counterfoil.run.secrets import Held, Recorded
 from counterfoil.run.state import Call, State
@@ -28,6 +28,7 @@ from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.context import Context
 from counterfoil.tools.secret import opened
 from counterfoil.tools.tool import Tool
+from counterfoil.tools.trust import is_opaque
 from counterfoil.types.entry import (
     Answered,
     Declassified,
@@ -170,10 +171,11 @@ class _Replaying:
             return entry
         budget = msgspec.structs.replace(entry.session.budget, seconds=None)
         session = msgspec.structs.replace(entry.session, budget=budget)
+        self.harness.planning = entry.planning  # its plans are in the record
         return self.harness.gate.opened(msgspec.structs.replace(entry, session=session))
 
-    def _recorded_labels(self, known: Known, session: Session, held: Held | None) -> Labels:
-        return _RecordedLabels(known, session, held, self.labels)
+    def _recorded_labels(self, state: State, session: Session, held: Held | None) -> Labels:
+        return _RecordedLabels(state, session, held, self.labels)
 
     async def _resume(self) -> None:
         try:
@@ -212,7 +214,7 @@ class _Replaying:
         """A tool that is judged like the real one, and gives the recorded results."""
 
         async def invoke(arguments: dict[str, Any], context: Context) -> Any:
-            return await self._recorded(context.call_id)
+            return await self._recorded(context.call_id, tool)
 
         limits = msgspec.structs.replace(tool.limits, result_chars=UNCUT, rate=None, timeout=60.0)
         parameters = opened(tool.spec.parameters) if tool.secrets is not None else tool.spec.parameters
@@ -226,11 +228,12 @@ class _Replaying:
             limits=limits,
             coerce=tool.coerce,
             extras=tool.extras,
+            trust=tool.trust,
         )
         stand_in.how = tool.how
         return stand_in
 
-    async def _recorded(self, call_id: str) -> Any:
+    async def _recorded(self, call_id: str, tool: Tool) -> Any:
         outcomes = self.outcomes.get(call_id)
         if outcomes is None:
             raise ToolError("There is no recorded result: this call was not run when the journal was written.")
@@ -242,9 +245,14 @@ class _Replaying:
             raise _Cut
         finished = outcomes.pop(0)
         assert finished is not None
-        self.labels[call_id] = (finished.result.label, finished.leaves)
+        handle = finished.handle
+        self.labels[call_id] = (finished.result.label if handle is None else handle.label, finished.leaves)
         if finished.result.is_error:
-            raise ToolError(finished.result.text)
+            if handle is None and is_opaque(tool.trust):
+                raise OwnWords(finished.result.text)  # or it would not have been shown
+            raise ToolError(finished.result.text if handle is None else handle.value)
+        if handle is not None:
+            return handle.value
         return [block for block in finished.result.content if isinstance(block, Text | Media)]
 
 
@@ -253,17 +261,23 @@ class _RecordedLabels(Labels):
 
     def __init__(
         self,
-        known: Known,
+        state: State,
         session: Session,
         held: Held | None,
         recorded: Mapping[str, tuple[Label | None, Leaves | None]],
     ) -> None:
-        super().__init__(known, session, held)
+        super().__init__(state, session, held)
         self._recorded = recorded
 
     def result(self, result: ToolResult, call: Call, tool: Tool, value: Any) -> tuple[Label | None, Leaves | None]:
-        """The label of a result and those inside it, as they were."""
-        return self._recorded.get(call.call.id, (None, None))
+        """The label of a result and those inside it, as they were; of what runs again, as they are."""
+        recorded = self._recorded.get(call.call.id)
+        return super().result(result, call, tool, value) if recorded is None else recorded
+
+    def erred(self, finished: Finished, call: Call, tool: Tool, *, ours: bool) -> Finished:
+        """What came of a call that failed, with the label that it had."""
+        label, _ = self._recorded.get(call.call.id, (None, None))
+        return msgspec.structs.replace(finished, result=msgspec.structs.replace(finished.result, label=label))
 
 
 class _Paced(Replay):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +13,7 @@ from counterfoil.run.inbox import confirmation_id
 from counterfoil.run.state import Call, State
 from counterfoil.types.entry import Entry
 from counterfoil.types.error import ConfirmationError
+from counterfoil.types.json import canonical
 from counterfoil.types.label import Traced
 from counterfoil.types.message import Message, ToolCall, ToolResult
 from counterfoil.types.outcome import Outcome
@@ -86,6 +89,11 @@ class Run:
         return confirmations(self.id, self.state)
 
     @property
+    def batches(self) -> list[list[Confirmation]]:
+        """The same calls, those together that are asked about for the same reason."""
+        return batched(self.confirmations)
+
+    @property
     def doubts(self) -> list[Doubt]:
         """The calls that may or may not have taken effect."""
         return [_doubt(self.id, call) for call in self.state.unsettled]
@@ -94,6 +102,42 @@ class Run:
 def confirmations(run_id: str, state: State) -> list[Confirmation]:
     """The calls of a run that wait for a person, in order."""
     return [_confirmation(run_id, call, state) for call in state.open if call.waiting]
+
+
+def batched(confirmations: Iterable[Confirmation]) -> list[list[Confirmation]]:
+    """Put together what a person can decide in one go, in order.
+
+    One batch are the calls of one tool, in one turn of one run, for one requester, that are asked about for the same
+    reason: where the provenance check asks, the same arguments are the matter and come from the same kind of origin.
+    Each keeps its own id and digest, and is answered with these.
+    """
+    found: dict[tuple[Any, ...], list[Confirmation]] = {}
+    for each in confirmations:
+        turn = each.call.id.partition(".")[0]
+        matter = tuple(sorted((traced.argument, traced.origin) for traced in each.arguments if not traced.trusted))
+        key = each.run_id, turn, each.requester, each.call.name, each.four_eyes, each.code, why(each), matter
+        found.setdefault(key, []).append(each)
+    return list(found.values())
+
+
+def batch_digest(batch: Sequence[Confirmation]) -> str:
+    """What proves that a batch was shown as it is: SHA-256 of its ids and digests; of one call, its own digest."""
+    if len(batch) == 1:
+        return batch[0].digest
+    return hashlib.sha256(canonical([[each.id, each.digest] for each in batch])).hexdigest()
+
+
+def why(confirmation: Confirmation) -> str:
+    """Why it is asked, without what `arguments` says as well: the same for calls that differ in their values only."""
+    reason = confirmation.reason
+    if not confirmation.code:
+        return reason
+    from counterfoil.gate.provenance.wording import describe  # noqa: PLC0415 - only where the provenance check asks
+
+    for each in confirmation.arguments:
+        if not each.trusted:
+            reason = reason.replace(f"; {describe(each)}", "", 1)
+    return reason
 
 
 def _shown(call: Call) -> ToolCall:

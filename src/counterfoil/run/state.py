@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +26,7 @@ from counterfoil.types.entry import (
     Settled,
     Started,
 )
+from counterfoil.types.handle import Handle, revealed
 from counterfoil.types.history import Growing
 from counterfoil.types.json import canonical
 from counterfoil.types.message import Code, Message, Text, ToolCall, ToolResult
@@ -106,36 +108,47 @@ class State:
         """How many calls there were when the requester last spoke."""
         self.doubts: dict[str, tuple[tuple[str, bytes], ...]] = {}
         """Of which calls nobody knows whether they took effect, and what they ask for: as asked, and as run."""
+        self.handles: dict[str, Handle] = {}
+        """What was returned and not shown to the model, by name."""
         self.ended: Outcome | None = None
         self.last_words = False
         """Whether the model has been asked once more after a ceiling."""
-        self.known: Known | None = None
-        """What was read and from whom, in a run that is judged by it."""
-        self._fold = self.FOLDS
+        self._terms: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+        """What is vouched for and who the requester is, in a run that is judged by what it has read."""
+        self._known: Known | None = None
+        self._unread: list[Entry] = []
+        """The entries that `_known` has still to take up."""
+        self._planning = False
+        self._unplanned = False
         for entry in entries:
             self.apply(entry)
 
     def apply(self, entry: Entry) -> None:
         """Add one entry."""
         self.entries.append(entry)
-        self._fold[type(entry)](self, entry)
+        self.FOLDS[type(entry)](self, entry)
 
     def _opened(self, entry: Opened) -> None:
         self.session, self.outside, self.output = entry.session, entry.outside, entry.output
-        if entry.provenance in (None, "off"):
-            self.known, self._fold = None, self.FOLDS
-        else:
-            from counterfoil.run.provenance import FOLDS, known_under  # noqa: PLC0415 - most of it is for such runs only
+        self._planning = entry.planning
+        terms = None if entry.provenance in (None, "off") else (entry.vouched, entry.me)
+        if terms != self._terms:
+            self._terms, self._known, self._unread = terms, None, []
+            if terms is not None and len(self.entries) > 1:
+                from counterfoil.run.provenance import again  # noqa: PLC0415 - it is for such runs only
 
-            self.known, self._fold = known_under(self, entry), FOLDS
+                self._known = again(self.entries, entry)
         for call in self.open:  # opened again, with other permissions: what was allowed is judged again
             if call.started is None and isinstance(call.verdict, Allowed):
                 self._unjudge(call)
 
     def _loaded(self, entry: Loaded) -> None:
+        self._unread.append(entry)
         self.messages.extend(entry.messages)
 
     def _said(self, entry: Said) -> None:
+        if self._terms is not None:
+            self._unread.append(entry)
         message = entry.message
         self.messages.append(message)
         if message.role == "assistant":
@@ -146,16 +159,14 @@ class State:
             self.exchange = len(self.calls)
             self.ended = self.answer = None
             self.last_words = False
+            self._unplanned = self._planning
 
     def _replied(self, entry: Said, message: Message) -> None:
         self.turn += 1
-        past = self.past
         if not self.outside:
-            past.turns += 1
-        if (usage := entry.usage) is not None:
-            past.tokens += usage.input_tokens + usage.output_tokens
-            past.cost += usage.cost or 0.0
-            past.unpriced |= usage.cost is None
+            self.past.turns += 1
+        if entry.usage is not None:
+            self.past.use(entry.usage)
         self.open = [Call(block) for block in message.blocks if isinstance(block, ToolCall)]
         self.unanswered = len(self.open)
         for call in self.open:
@@ -170,6 +181,9 @@ class State:
         call.verdict = verdict = entry.verdict
         if entry.arguments is not None:
             call.arguments = entry.arguments
+        if entry.intent is not None and (known := self.known) is not None:
+            call.intent = entry.intent
+            known.plan.spend(entry.intent)
         past, name = self.past, call.call.name
         if not call.counted:
             call.counted = True
@@ -198,6 +212,8 @@ class State:
             self._unjudge(call)
             if entry.arguments is not None:
                 call.arguments = entry.arguments
+            self._unread.append(entry)
+            self.follow()  # while these are the arguments: a check may change them when it judges again
 
     def _unjudge(self, call: Call) -> None:
         """The gate is to judge a call again, so what it counted for it is taken back."""
@@ -208,8 +224,8 @@ class State:
             past.allowed -= 1
             past.by_tool[name] -= 1
         if call.intent is not None:
-            if self.known is not None:
-                self.known.plan.restore(call.intent)
+            if self._known is not None:
+                self._known.plan.restore(call.intent)
             call.intent = None
         call.verdict = None
 
@@ -217,13 +233,17 @@ class State:
         self.calls[entry.call_id].started = entry
 
     def _finished(self, entry: Finished) -> None:
+        if self._terms is not None:
+            self._unread.append(entry)
         result = entry.result
         call = self.calls[result.call_id]
         if call.doubt is not None:
             call.doubt = None
             self.doubts.pop(entry.result.call_id, None)
+        if entry.handle is not None:
+            self.handles[entry.handle.name] = entry.handle
         if self.output is not None and call.call.name == self.output.name and not result.is_error:
-            self.answer = call.arguments
+            self.answer = revealed(call.arguments, self.handles) if self.handles else call.arguments
         self._result(call, result)
 
     def _doubted(self, entry: Doubted) -> None:
@@ -240,6 +260,7 @@ class State:
         return any(identity in each for each in self.doubts.values())
 
     def _settled(self, entry: Settled) -> None:
+        self._unread.append(entry)
         call = self.calls[entry.call_id]
         call.doubt = None
         # What was given up as unknown stays in `doubts`: the model may not simply ask for the same again.
@@ -274,8 +295,14 @@ class State:
                 code, message = "declined", "It was not run: the run was cancelled."
             self._result(call, _refusal(call, code, message))
 
-    def _remembered(self, entry: Planned | Declassified) -> None:
-        """It counts for what is known of the texts that were read, and for nothing else."""
+    def _planned(self, entry: Planned) -> None:
+        self._unread.append(entry)
+        self._unplanned = False
+        if entry.usage is not None:
+            self.past.use(entry.usage)
+
+    def _declassified(self, entry: Declassified) -> None:
+        self._unread.append(entry)
 
     def _result(self, call: Call, result: ToolResult) -> None:
         call.result = result
@@ -301,9 +328,45 @@ class State:
         Doubted: _doubted,
         Settled: _settled,
         Ended: _ended,
-        Planned: _remembered,
-        Declassified: _remembered,
+        Planned: _planned,
+        Declassified: _declassified,
     }
+
+    def follow(self) -> Known | None:
+        """What was read and from whom, in a run that is judged by it.
+
+        It is taken up when somebody asks, which is when a call with consequences is judged.
+        """
+        if self._terms is None:
+            self._unread.clear()
+            return None
+        make, learn = _following()
+        if (known := self._known) is None:
+            known = self._known = make(*self._terms)
+        if unread := self._unread:
+            taken_up = 0
+            try:
+                for entry in unread:
+                    learn[type(entry)](self, known, entry)
+                    taken_up += 1
+            finally:  # what could not be taken up is tried again, and never passed over
+                del unread[:taken_up]
+        return known
+
+    @property
+    def known(self) -> Known | None:
+        """The same."""
+        return self.follow()
+
+    @property
+    def follows(self) -> bool:
+        """Whether the run is judged by what it has read."""
+        return self._terms is not None
+
+    @property
+    def plan_due(self) -> bool:
+        """Whether the model is to be asked what it means to do: nobody has said so, and it has read nothing yet."""
+        return self._unplanned and (known := self.known) is not None and not known.tainted
 
     @property
     def unsettled(self) -> list[Call]:
@@ -323,7 +386,17 @@ class State:
             for id, call in self.calls.items()
         ]
         whole = [msgspec.to_builtins(self.messages), calls, msgspec.to_builtins(self.ended), self.answer, self.turn]
+        if self.handles:
+            whole.append(msgspec.to_builtins(self.handles))
         return hashlib.sha256(canonical(whole)).hexdigest()
+
+
+@functools.cache
+def _following() -> tuple[type[Known], Mapping[type[Entry], Callable[[State, Known, Any], None]]]:
+    from counterfoil.gate.provenance.known import Known  # noqa: PLC0415 - it is long, and the import is measured
+    from counterfoil.run.provenance import LEARN  # noqa: PLC0415 - the same
+
+    return Known, LEARN
 
 
 def _refusal(call: Call, code: Code, message: str) -> ToolResult:

@@ -21,6 +21,10 @@ class AskModel(NamedTuple):
     must_answer: bool = False
 
 
+class AskPlan(NamedTuple):
+    """Ask the model what it means to do, before it reads anything untrusted."""
+
+
 class Nudge(NamedTuple):
     """The model answered in prose where a structured answer was asked for: say so."""
 
@@ -61,7 +65,7 @@ class Done(NamedTuple):
     outcome: Outcome
 
 
-Step = AskModel | Nudge | Judge | Invoke | Recover | Wait | Stop | Done
+Step = AskModel | AskPlan | Nudge | Judge | Invoke | Recover | Wait | Stop | Done
 
 _ANSWERED = Done(Outcome("answered"))
 _ASK = AskModel()
@@ -90,6 +94,8 @@ def next_step(state: State) -> Step:
         return Nudge() if spent_up(state.past, budget) is None else Stop("turns")
     if (which := spent_up(state.past, budget)) is not None:
         return Stop(which)
+    if state.plan_due:
+        return AskPlan()
     if state.output is not None:
         return AskModel(must_answer=state.past.turns + 1 >= budget.turns or _nudged(state))
     return _ASK

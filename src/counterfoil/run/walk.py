@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from counterfoil.run.state import Call, State
-from counterfoil.run.step import NUDGER, AskModel, Nudge, Stop, next_step
+from counterfoil.run.step import NUDGER, AskModel, AskPlan, Nudge, Stop, next_step
 from counterfoil.types.entry import (
     Answered,
     Declassified,
@@ -60,6 +60,8 @@ def _follows(state: State, entry: Entry) -> str | None:
             return None if isinstance(next_step(state), Stop) else "stops at a ceiling that was not reached"
         case Planned(by_model=True) if state.known is not None and state.known.tainted:
             return "is a plan of the model's after it had read what others can write"
+        case Planned(by_model=True):
+            return None if isinstance(next_step(state), AskPlan) else "is a plan of the model's that was not asked for"
         case Declassified(call_id):
             call = state.calls.get(call_id)
             return None if call is not None and call.result is not None else "vouches for a result that is not there"

@@ -7,7 +7,7 @@ replies of writing tools included. Each guess can say why it was made, so that a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +31,7 @@ from counterfoil.tools.vocabulary import (
 )
 from counterfoil.types.entry import Effect
 from counterfoil.types.json import is_array, is_object
-from counterfoil.types.label import Integrity, Label
+from counterfoil.types.label import Integrity, Label, Leaves
 
 
 class Handling(msgspec.Struct, frozen=True):
@@ -56,6 +56,12 @@ class Handling(msgspec.Struct, frozen=True):
     """Whether it only reads, whatever its arguments."""
     outside: Label = Label()
     """What a result has of which nothing is declared."""
+    bare: bool = False
+    """Whether a text that it returns is an outsider's, and that is all that is to be said of it."""
+    finer: bool = False
+    """Whether something that it returns may be better than the service's own: then its inputs always count."""
+    settled: tuple[Label, Leaves] | None = None
+    """The label of a text that it returns and those inside it, where no better or worse was read: the service's own."""
 
     def act_of(self, arguments: Mapping[str, Any]) -> Act:
         """What a call with these arguments does."""
@@ -112,7 +118,7 @@ def handling(
         if not declared.foreign:
             returns = IDS
             why["returns"] += "; only a record's id is taken for the service's own"
-    return Handling(
+    how = Handling(
         act,
         roles,
         returns if isinstance(returns, str) else "untrusted",
@@ -127,7 +133,23 @@ def handling(
         "returns" not in why,
         act == "read" and not declared.widens,
         Label("untrusted", name),
+        "returns" in why and not declared.private and not declared.secret,
+        bool(declared.author) or not {"user", "config"}.isdisjoint(_integrities(returns)),
     )
+    return named(how, name)
+
+
+def named(how: Handling, name: str) -> Handling:
+    """How the same tool is treated under a name that another has given it: a prefix says nothing of what it does."""
+    settled = None
+    if how.default == "system" and not (how.fields or how.secret or how.private or how.author or how.widens):
+        made = how.act not in ("read", "fetch")
+        settled = Label("system", name), Leaves("system", text=True, keys=how.keys, made=made)
+    return msgspec.structs.replace(how, outside=Label("untrusted", name), settled=settled)
+
+
+def _integrities(returns: Integrity | dict[str, Integrity] | None) -> Iterable[Integrity | None]:
+    return returns.values() if isinstance(returns, dict) else (returns,)
 
 
 def _act(

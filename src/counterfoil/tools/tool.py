@@ -7,7 +7,7 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import anyio.to_thread
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from counterfoil.tools.arguments import HIDDEN, compile_schema, problems, veiled_problems
 from counterfoil.tools.closed import close
 from counterfoil.tools.context import Context
+from counterfoil.tools.guess import handling, named
 from counterfoil.tools.limits import Limits
 from counterfoil.tools.result import Content, to_builtins, to_content
 from counterfoil.tools.secret import Places
@@ -23,13 +24,10 @@ from counterfoil.tools.trust import Trust, labelling
 from counterfoil.types.entry import Effect
 from counterfoil.types.error import CatalogueError
 from counterfoil.types.json import is_object, own
-from counterfoil.types.label import Integrity, Label
+from counterfoil.types.label import Integrity
 from counterfoil.types.message import Text
 from counterfoil.types.request import ToolSpec
 from counterfoil.types.session import Session
-
-if TYPE_CHECKING:
-    from counterfoil.tools.guess import Handling
 
 log = logging.getLogger("counterfoil.tools")
 
@@ -99,7 +97,6 @@ class Tool:
         self.extras = extras or {}
         self.contextual = contextual
         """Whether it looks at the `Context` of a call."""
-        self._guessed_by = spec.name
         self.answers = answers
         """Whether calling it is how a structured answer is given: no ceiling may stand in its way."""
         places = Places(self.spec.parameters)
@@ -117,6 +114,10 @@ class Tool:
         self.accepts: Callable[[dict[str, Any]], bool] = self._accepts if may_fail and convert else self._is_valid
         """Whether arguments fit: what `problems` finds nothing wrong with, told faster."""
         self._output = compile_schema(spec.output_schema, f"{spec.name} output") if spec.output_schema else None
+        # Giving the answer acts on nobody, and what comes back is a sentence of ours.
+        believed = Trust(act="read", returns="system") if answers else self.trust
+        self.how = handling(spec.name, self.spec.parameters, effect, believed, self.extras)
+        """How the provenance check treats it: what is declared, and guesses for the rest."""
         self._convert = convert
         self._may_fail = may_fail
         self.invoke = invoke
@@ -127,16 +128,6 @@ class Tool:
         if self.function is None:
             raise TypeError(f"{self.name} was not made of a function: send calls for it through a Harness")
         return self.function(*args, **kwargs)
-
-    @functools.cached_property
-    def how(self) -> Handling:
-        """How the provenance check treats it: what is declared, and guesses for the rest."""
-        from counterfoil.tools.guess import handling  # noqa: PLC0415 - nobody needs the guesses where the check is off
-
-        # Giving the answer acts on nobody, and what comes back is a sentence of ours.
-        trust = Trust(act="read", returns="system") if self.answers else self.trust
-        how = handling(self._guessed_by, self.spec.parameters, self.effect, trust, self.extras)
-        return msgspec.structs.replace(how, outside=Label("untrusted", self.name))
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, effect={self.effect!r}, permission={self.permission!r})"
@@ -227,7 +218,7 @@ class Tool:
             contextual=self.contextual,
             result=self.result,
         )
-        tool._guessed_by = self._guessed_by  # a prefix would change what its name is taken to say
+        tool.how = named(self.how, name)
         return tool
 
     @classmethod

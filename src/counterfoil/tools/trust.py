@@ -49,7 +49,8 @@ class Trust(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     results are for the requester alone. `keys` are the arguments of a look-up that single out a record. `author` is
     the field in which the service attests who wrote a record: what the requester wrote is theirs. `widens` are
     arguments whose presence makes the act another one (`{"participants": "send"}`). `words` are what a person says for
-    a value of an argument (`{"permission": {"r": ["read"]}}`).
+    a value of an argument (`{"permission": {"r": ["read"]}}`). What an `opaque` tool returns, and its errors, are not
+    shown to the model: it reads a name (`$v3`) that it can hand on as a whole argument.
     Raises `CatalogueError`.
     """
 
@@ -62,6 +63,7 @@ class Trust(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     author: str = ""
     widens: dict[str, Act] = {}
     words: dict[str, dict[str, tuple[str, ...]]] = {}
+    opaque: bool = False
     foreign: bool = False
     """Whether the tool is somebody else's, so that what it claims may only make the check stricter."""
 
@@ -84,6 +86,11 @@ class Trust(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
             return msgspec.convert(dict(declared), cls)
         except msgspec.ValidationError as error:
             raise CatalogueError(f"trust: {error}") from error
+
+
+def is_opaque(trust: Trust | None) -> bool:
+    """Whether the results of a tool that is declared like that are not shown to the model."""
+    return trust is not None and trust.opaque
 
 
 def role_name(role: RoleName | Role) -> RoleName:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from counterfoil.types.grant import Grant
+from counterfoil.types.handle import Handle
 from counterfoil.types.label import Leaves
 from counterfoil.types.message import Message, ToolResult
 from counterfoil.types.outcome import Outcome
@@ -44,6 +45,8 @@ class Opened(_Entry, frozen=True, tag="opened"):
     """Values that the application vouches for."""
     me: tuple[str, ...] = ()
     """The requester's own names with the services: addresses, account numbers."""
+    planning: bool = False
+    """Whether the model is asked for a plan each time the requester has spoken, until something untrusted is read."""
 
 
 class Loaded(_Entry, frozen=True, tag="loaded"):
@@ -112,6 +115,8 @@ class Finished(_Entry, frozen=True, tag="finished"):
     seconds: float | None = None
     leaves: Leaves | None = None
     """The labels inside the result. That of the whole is the result's own; where it has none, it is untrusted."""
+    handle: Handle | None = None
+    """What the tool returned, where it is opaque: the result says only that it is there, and `leaves` are of this."""
 
 
 class Doubted(_Entry, frozen=True, tag="doubted"):
@@ -143,6 +148,8 @@ class Planned(_Entry, frozen=True, tag="planned"):
     intents: tuple[Intent, ...]
     by: str = ""
     by_model: bool = False
+    usage: Usage | None = None
+    """What asking the model for it took."""
 
 
 class Declassified(_Entry, frozen=True, tag="declassified"):

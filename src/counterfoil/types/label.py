@@ -107,8 +107,12 @@ class Origin(IntEnum):
     """Service-assigned, in some record: a real value, but who picked it is unknown."""
     CLEAN = 5
     """Written by the model before anything untrusted was read."""
-    MODEL = 6
+    TYPED = 6
+    """The same, but it is a `typed` value that was read, or may be worked out from one: outsiders choose those."""
+    MODEL = 7
     """Written by the model after it."""
+    OUTSIDE = 8
+    """Written by an outsider, and handed on without being shown to the model."""
 
 
 class Traced(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from counterfoil.cli.batches import how_to_answer, show_batch
 from counterfoil.cli.inert import inert_json
 from counterfoil.cli.journals import SHORT, find_run, opened
 from counterfoil.cli.options import (
@@ -27,11 +28,12 @@ from counterfoil.cli.options import (
 from counterfoil.cli.output import Output
 from counterfoil.cli.target import Target, load_target
 from counterfoil.cli.teller import Teller
-from counterfoil.cli.words import DIM, WAITS, card
+from counterfoil.cli.words import DIM, WAITS
 from counterfoil.journal.journal import Journal
 from counterfoil.models.model import Model
 from counterfoil.models.registry import model as load_model
-from counterfoil.run.run import Confirmation, Run
+from counterfoil.run.run import Confirmation, Run, batched
+from counterfoil.types.label import Label
 from counterfoil.types.message import ToolCall, ToolResult
 
 CALL_EXAMPLES = """
@@ -86,7 +88,9 @@ async def _call(options: argparse.Namespace, out: Output, target: Target, argume
         journal = await journal_of(stack, options, target)
         harness = target.harness(journal)
         watch = Teller(out).take if out.terminal else None
-        asked = ToolCall("shell", options.tool, arguments)
+        # What was typed here is the requester's own; what was read in, anybody may have written.
+        typed = None if options.arguments == "-" else Label("user")
+        asked = ToolCall("shell", options.tool, arguments, label=typed)
         found = await harness.call(asked, session, run_id=run_id, watch=watch)
         if isinstance(found, Confirmation):
             out.data({"run": run_id, "outcome": "waiting", "confirmation": msgspec.to_builtins(found)})
@@ -148,10 +152,10 @@ def ended(run: Run, out: Output, catalogue: str) -> int:
 
 def tell_waiting(waiting: list[Confirmation], out: Output, then: str) -> None:
     """Show the cards of what waits, and the commands that answer."""
-    for each in waiting:
-        out.say(("waits for a person", WAITS))
-        out.box(card(each), indent=2, style=WAITS)
-        out.say(f"counterfoil approve {each.id} --by NAME      (or: counterfoil deny {each.id} --by NAME)", indent=2)
+    for batch in batched(waiting):
+        out.say(("waits for a person" if len(batch) == 1 else f"{len(batch)} calls wait for a person", WAITS))
+        show_batch(batch, out)
+        how_to_answer(batch, out)
     out.say(f"then: {then}", indent=2)
 
 

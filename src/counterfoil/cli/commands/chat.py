@@ -7,28 +7,27 @@ import functools
 import importlib
 import secrets
 import sys
-import threading
 import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
-from typing import Any, TypeVar
+from typing import Any
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 
+from counterfoil.cli.batches import PAGE, answer_all, how_to_answer, show_batch, show_more, tell_errors
 from counterfoil.cli.commands.call import ended, journal_of, loaded
+from counterfoil.cli.interrupts import Interrupts
 from counterfoil.cli.journals import SHORT, answering, find_run
 from counterfoil.cli.options import Commands, command, object_of, session_arguments, session_of, target_argument
 from counterfoil.cli.output import Output
 from counterfoil.cli.problem import Problem, sentence
 from counterfoil.cli.target import Target, load_target
 from counterfoil.cli.teller import Teller
-from counterfoil.cli.words import DIM, NAME, WAITS, card
+from counterfoil.cli.words import DIM, NAME, WAITS
 from counterfoil.run.harness import Harness
-from counterfoil.run.run import Confirmation, Run
-from counterfoil.types.error import ConfirmationError, CounterfoilError, RunNotFound
+from counterfoil.run.run import Confirmation, Run, batched
+from counterfoil.types.error import CounterfoilError, RunNotFound
 from counterfoil.types.session import Budget, Session
-
-T = TypeVar("T")
 
 EXAMPLES = """
 counterfoil chat counterfoil.cli.demo.desk:catalogue --as ada --permission orders:read
@@ -65,8 +64,8 @@ def run(options: argparse.Namespace, out: Output) -> int:
     target = load_target(options.catalogue)
     with suppress(ImportError):
         importlib.import_module("readline")  # line editing and history, where Python has it
-    with start_blocking_portal() as portal:
-        chat = _Chat(options, out, session, target, portal)
+    with start_blocking_portal() as portal, Interrupts(portal) as interrupts:
+        chat = _Chat(options, out, session, target, interrupts)
         chat.begin()
         try:
             return chat.talk()
@@ -74,42 +73,14 @@ def run(options: argparse.Namespace, out: Output) -> int:
             chat.end()
 
 
-class _Interruptible:
-    """Runs work in the event loop's thread such that Ctrl-C, which comes to this thread, cancels it and waits."""
-
-    def __init__(self, portal: BlockingPortal) -> None:
-        self._portal = portal
-
-    def __call__(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do it. Raises `KeyboardInterrupt` once it has been cancelled and has ended."""
-        over = threading.Event()
-
-        async def watched() -> T:
-            try:
-                return await work()
-            finally:
-                over.set()
-
-        future = self._portal.start_task_soon(watched)
-        try:
-            # In short waits, because not every system lets a signal end a long one.
-            while not over.wait(0.2) and not future.done():
-                pass
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            over.wait(10)
-            raise
-
-
 class _Chat:
     """One session in the terminal: a conversation is one run, and each message goes on with it."""
 
     def __init__(
-        self, options: argparse.Namespace, out: Output, session: Session, target: Target, portal: BlockingPortal
+        self, options: argparse.Namespace, out: Output, session: Session, target: Target, interrupts: Interrupts
     ) -> None:
         self._options, self._out, self._session, self._target = options, out, session, target
-        self._do = _Interruptible(portal)
+        self._interrupts, self._do = interrupts, interrupts.do
         self._stack = AsyncExitStack()
         self._harness: Harness | None = None
         self._run_id: str | None = None
@@ -144,16 +115,20 @@ class _Chat:
 
     def end(self) -> None:
         """Close what `begin` opened."""
-        self._do(self._stack.aclose)
+        with suppress(TimeoutError):
+            self._interrupts.finish(self._stack.aclose)
         if self._run_id:
             self._out.say((f"journalled as run {self._run_id[:SHORT]}: counterfoil show {self._run_id[:SHORT]}", DIM))
+
+    def _ask(self, question: str) -> str:
+        return self._out.ask(question, self._interrupts.line).strip()
 
     def talk(self) -> int:
         """Read and answer, message by message."""
         out = self._out
         while True:
             try:
-                text = out.ask(f"\n{self._session.requester}> ").strip()
+                text = self._ask(f"\n{self._session.requester}> ")
             except EOFError:
                 out.say()
                 return 0
@@ -234,49 +209,72 @@ class _Chat:
                 if run.outcome.kind != "answered":
                     ended(run, self._out, self._options.catalogue)
                 return
-            answered = [self._answer(each) for each in run.confirmations]
-            if not all(answered):
+            with suppress(EOFError):  # as if "later" were said to all that is left
+                for batch in run.batches:
+                    self._decide(batch)
+            waiting = self._do(functools.partial(self.harness.confirmations, run.id))
+            if waiting:
                 self._out.say(("it waits: answer it from another terminal, then /resume", WAITS))
-                for each in run.confirmations:
-                    self._out.say(f"counterfoil approve {each.id} --by NAME", indent=2)
+                for batch in batched(waiting):
+                    how_to_answer(batch, self._out, shown=False)
                 return
             work = self._again
 
-    def _answer(self, waiting: Confirmation) -> bool:
-        """Ask the person here. Returns whether the call was answered."""
-        out = self._out
-        out.box(card(waiting), indent=4, style=WAITS)
+    def _decide(self, batch: list[Confirmation]) -> None:
+        """Ask the person here about calls that one answer may do for. All are shown before all can be approved."""
+        if len(batch) == 1:
+            self._decide_one(batch[0])
+            return None
+        out, number, shown = self._out, len(batch), min(PAGE, len(batch))
+        show_batch(batch, out, indent=4, page=shown)
         while True:
-            try:
-                said = out.ask("    [y]es, [n]o, [e]dit the arguments, or [l]ater? ").strip().lower()
-            except EOFError:
-                return False
+            left = number - shown
+            first = f"[m]ore ({shown} of {number} shown)" if left else f"[y]es to all {number}"
+            said = self._ask(f"    {first}, [n]o to all, [o]ne by one, or [l]ater? ").lower()
+            if said in ("m", "more") and left:
+                shown = show_more(batch, shown, out, indent=4)
+            elif said in ("y", "yes") and left:
+                out.say((f"{left} of them have not been shown: [m]ore shows them", WAITS), indent=4)
+            elif said in ("y", "yes"):
+                return self._send(batch, approve=True)
+            elif said in ("n", "no"):
+                return self._send(batch, approve=False, reason=self._ask("    why (the model reads it)? "))
+            elif said in ("o", "one"):
+                for each in batch:
+                    self._decide_one(each)
+                return None
+            elif said in ("l", "later"):
+                return None
+
+    def _decide_one(self, waiting: Confirmation) -> None:
+        """Ask the person here about one call."""
+        out = self._out
+        show_batch([waiting], out, indent=4)
+        while True:
+            said = self._ask("    [y]es, [n]o, [e]dit the arguments, or [l]ater? ").lower()
             try:
                 if said in ("y", "yes"):
-                    return self._send(waiting, approve=True)
+                    return self._send([waiting], approve=True)
                 if said in ("n", "no"):
-                    return self._send(waiting, approve=False, reason=out.ask("    why (the model reads it)? ").strip())
+                    return self._send([waiting], approve=False, reason=self._ask("    why (the model reads it)? "))
                 if said in ("e", "edit"):
-                    edited = object_of(out.ask("    arguments as JSON: "), "the arguments")
-                    return self._send(waiting, approve=True, arguments=edited)
+                    edited = object_of(self._ask("    arguments as JSON: "), "the arguments")
+                    return self._send([waiting], approve=True, arguments=edited)
                 if said in ("l", "later"):
-                    return False
-            except (ConfirmationError, Problem) as error:
+                    return None
+            except Problem as error:
                 out.error(str(error))
-                if isinstance(error, ConfirmationError):
-                    return False
 
-    def _send(self, waiting: Confirmation, *, approve: bool, **more: Any) -> bool:
-        async def answer() -> None:
-            by = self._session.requester
-            await self.harness.answer(waiting.id, approve=approve, by=by, digest=waiting.digest, **more)
-
-        self._do(answer)
-        return True
+    def _send(self, batch: list[Confirmation], **answer: Any) -> None:
+        wanted = [(each.id, each.digest) for each in batch]
+        by = self._session.requester
+        _, errors = self._do(functools.partial(answer_all, self.harness, wanted, by=by, **answer))
+        tell_errors(errors, self._out)
 
     def _cancelled(self) -> None:
         """Close what the cancelled turn left open, so that the conversation can go on."""
         out, run_id = self._out, self._run_id
+        self._interrupts.pressed = False  # pressed again and again, it means one thing
         out.end_live()
         out.say(("cancelled", WAITS))
         if run_id is None:
@@ -287,9 +285,13 @@ class _Chat:
             return await answering(self.harness.journal).cancel(run_id, by=self._session.requester, reason="Ctrl-C")
 
         try:
-            run = self._do(close)
+            run = self._interrupts.finish(close)
         except RunNotFound:  # cancelled before it had begun
             self._run_id = None
+            return
+        except TimeoutError:
+            out.error("it does not come to an end: /resume once it has, or /new for another conversation")
+            self._waits = True
             return
         except CounterfoilError as error:
             out.error(sentence(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,11 +11,14 @@ import msgspec
 from counterfoil.cli.inert import inert_json
 from counterfoil.cli.options import Commands, command, session_arguments, session_of, target_argument
 from counterfoil.cli.output import Output, Part
+from counterfoil.cli.problem import Problem
 from counterfoil.cli.target import load_target
 from counterfoil.cli.words import DIM, NAME
-from counterfoil.tools.catalogue import token_cost
+from counterfoil.tools.catalogue import Catalogue, token_cost
+from counterfoil.tools.pins import Difference, Pins
 from counterfoil.tools.tool import Tool
 
+_DIFF = {"+": "green", "-": "red", "@": "cyan"}
 _EFFECTS = {"read": "green", "idempotent": "green", "write": "yellow", "irreversible": "bold red"}
 
 EXAMPLES = """
@@ -22,6 +26,8 @@ counterfoil tools shop:catalogue
 counterfoil tools shop:catalogue --as ada --permission orders:read    # what ada's model is shown
 counterfoil tools examples/order_desk.py:desk --schema
 counterfoil tools shop:catalogue --trust                              # what is guessed of each tool, and why
+counterfoil tools shop:upstream --pin pins.json                       # what they declare is reviewed: write it down
+counterfoil tools shop:upstream --check-pins pins.json                # has any of it changed? exit code 1 if so
 """
 
 
@@ -37,6 +43,11 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--trust", action="store_true", help="show what the provenance check takes each tool for, and what it guesses"
     )
+    pins = parser.add_mutually_exclusive_group()
+    pins.add_argument("--pin", metavar="FILE", help="write what every tool declares to a pin file, as reviewed")
+    pins.add_argument(
+        "--check-pins", metavar="FILE", help="show how the tools differ from what was reviewed; exit code 1 if they do"
+    )
     parser.set_defaults(run=run)
 
 
@@ -45,6 +56,12 @@ def run(options: argparse.Namespace, out: Output) -> int:
     target = load_target(options.catalogue)
     tools = list(target.catalogue)
     narrowed = bool(options.permission or options.requester)
+    if narrowed and (options.pin or options.check_pins):
+        raise Problem("pins are of the whole catalogue: leave --as and --permission out")
+    if options.pin:
+        return _pin(target.catalogue, options.pin, out)
+    if options.check_pins:
+        return _check(target.catalogue, options.check_pins, out)
     if narrowed:
         session = session_of(options)
         tools = [tool for tool in tools if session.permits(tool.permission)]
@@ -68,7 +85,55 @@ def run(options: argparse.Namespace, out: Output) -> int:
     out.say(f"{shown}, about {total} tokens in every request; catalogue {target.catalogue.digest[:12]}")
     if hidden:
         out.say((f"{hidden} more need permissions that this session does not hold: the model is not shown them", DIM))
+    for each in target.catalogue.quarantined:
+        out.data(_described(each))
+        out.say((f"in quarantine: {each}", "bold red"), ("  (--check-pins FILE shows the difference)", DIM))
     return 0
+
+
+def _pin(catalogue: Catalogue, path: str, out: Output) -> int:
+    # Read first what it replaces: a file that holds no pins is not overwritten, and what is accepted is seen.
+    before = Pins.load(path) if Path(path).exists() else Pins()
+    for each in before.check(catalogue):
+        _show_difference(each, out)
+    pins = Pins.of(catalogue)
+    pins.dump(path)
+    out.note(f"{_count(len(pins.tools))} pinned in {path}: keep it with the code")
+    return 0
+
+
+def _check(catalogue: Catalogue, path: str, out: Output) -> int:
+    differences = Pins.load(path).check(catalogue)
+    for each in differences:
+        _show_difference(each, out)
+    if not differences:
+        out.say(f"{_count(len(catalogue))} checked: nothing differs from what was reviewed in {path}")
+        return 0
+    out.note(
+        f"{_count(len(differences))} not as reviewed in {path}: read the difference, and accept it with --pin {path}"
+    )
+    return 1
+
+
+def _count(tools: int) -> str:
+    return "1 tool" if tools == 1 else f"{tools} tools"
+
+
+def _show_difference(difference: Difference, out: Output) -> None:
+    out.data(_described(difference))
+    out.say((str(difference), NAME))
+    for line in difference.diff.split("\n"):
+        out.say((line, _DIFF.get(line[:1], "")), indent=2)
+    out.say()
+
+
+def _described(difference: Difference) -> dict[str, Any]:
+    return {
+        "name": difference.name,
+        "difference": difference.kind,
+        "parts": difference.parts,
+        "diff": difference.diff,
+    }
 
 
 def _show(tool: Tool, options: argparse.Namespace, out: Output) -> None:

@@ -19,11 +19,9 @@ class Provenance:
     def __call__(self, attempt: Attempt) -> Verdict:
         """Judge one attempt."""
         tool = attempt.tool
-        if tool.how.harmless:
-            return ALLOWED
-        known = attempt.known
+        known = None if attempt.follow is None else attempt.follow()
         assert known is not None, "a run that is judged by what it has read follows what it reads"
-        ruling = rule(known, tool.name, tool.how, attempt.arguments, self.mode)
+        ruling = rule(known, tool.name, tool.how, attempt.written, self.mode)
         attempt.intent = ruling.intent
         if ruling.why is None:
             return ALLOWED

@@ -7,47 +7,49 @@ each result once, so that neither the texts nor the number of them makes a later
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from counterfoil.gate.provenance.akin import akin
 from counterfoil.gate.provenance.leaves import label_value, labelled, records, scalars
 from counterfoil.gate.provenance.plan import Plan, Result
+from counterfoil.gate.provenance.typed import Typed
 from counterfoil.gate.provenance.words import Words, fold, key
 from counterfoil.tools.guess import Handling, words_of
+from counterfoil.types.handle import Handle, told
 from counterfoil.types.json import is_object
-from counterfoil.types.label import NEUTRAL, Integrity, Label, Leaves, Origin, join, lowest
+from counterfoil.types.label import NEUTRAL, Integrity, Label, Leaves, Origin, join, join_all, lowest
 from counterfoil.types.plan import Intent
 
 _SHORT = 4
 """Identifiers of fewer digits are everywhere in prose: they are not matched against it."""
-_TOLD = 80
-"""How much of a call's arguments a source is named by."""
 _AMOUNT = re.compile(r"-?\d{1,15}(\.\d+)?")
 _SEARCHED = 1_000_000
 """How many characters, the newest first, are searched to tell a person where a value was found."""
 _AS_INPUT: dict[Origin, Integrity] = {Origin.USER: "user", Origin.CONFIG: "config", Origin.CLEAN: "config",
-                                      Origin.MODEL: "untrusted"}  # fmt: skip
+                                      Origin.TYPED: "typed", Origin.MODEL: "untrusted",
+                                      Origin.OUTSIDE: "untrusted"}  # fmt: skip
 
 
 class _Read:
     """One text: a result, or what was said. It is looked into later, if at all."""
 
-    __slots__ = ("_folded", "_value", "arguments", "clean", "label", "leaves", "text", "tool")
+    __slots__ = ("_folded", "_text", "_value", "arguments", "clean", "label", "leaves", "tool")
 
     def __init__(
         self,
         tool: str,
         arguments: Mapping[str, Any],
-        text: str,
+        text: str | Callable[[], str],
         label: Label,
         leaves: Leaves | None = None,
         clean: bool = False,
     ) -> None:
         self.tool = tool
         self.arguments = arguments
-        self.text = text
+        self._text = text
         self.label = label
         self.leaves = leaves
         self.clean = clean
@@ -55,12 +57,16 @@ class _Read:
         self._folded: str | None = None
 
     @property
+    def text(self) -> str:
+        """The whole of it."""
+        if not isinstance(self._text, str):
+            self._text = self._text()
+        return self._text
+
+    @property
     def source(self) -> str:
         """What it is, in words."""
-        if not self.arguments:
-            return self.label.source
-        told = ", ".join([str(each) for each in self.arguments.values()])[:_TOLD]
-        return f"{self.label.source or self.tool} ({told})"
+        return told(self.label.source or self.tool, self.arguments) if self.arguments else self.label.source
 
     @property
     def folded(self) -> str:
@@ -86,6 +92,9 @@ class _Read:
             return None
 
 
+_Given = tuple[str, Mapping[str, Any], str | Callable[[], str], Label, Leaves | None, bool]
+
+
 class Known:
     """Every text that entered a run's context, with its label; the plan; what people endorsed.
 
@@ -101,16 +110,29 @@ class Known:
         self.tainted = False
         """Whether something that an outsider may have written is in the context."""
         self.plan = Plan()
+        self.handles: dict[str, Handle] = {}
+        """What was returned and not shown to the model, by name, each with its label."""
         self._user = Words()
         self._config = Words()
         self._vouched = {key(each) for each in config} | self.me
         self._endorsed: set[tuple[str, str, str]] = set()
+        self._passed: set[tuple[str, str, str]] = set()
+        """The same, of values that go by a name."""
+        self._typed = Typed()
         self._values: dict[str, dict[str, Origin]] = {}
         self._secrets: set[str] = set()
+        self._unsorted: list[_Given] = []
         self._pending: list[_Read] = []
         self._reads: dict[str, list[_Read]] = {}
         self._texts: list[_Read] = []
-        self._clean: bool | None = None
+        self._spoke = False
+        self.steered = False
+        """Whether something untrusted was in the context when the model wrote what is judged now.
+
+        Of the results of calls that it asks for together it had read none, whenever they are judged.
+        """
+        self.chosen = False
+        """Whether typed values were, and nothing worse: outsiders chose them, although they carry no orders."""
 
     # -- what enters
 
@@ -121,34 +143,57 @@ class Known:
             self._user.add(text)
         elif label.integrity == "config":
             self._config.add(text)
-        self._enter(_Read("", {}, text, label))
+        read = _Read("", {}, text, label)
+        if label.integrity == "typed":
+            self._typed.add_text(text, read)
+        self._join(label)
+        if label.integrity == "untrusted":
+            self._texts.append(read)
 
     def read(
         self,
         tool: str,
         arguments: Mapping[str, Any],
-        text: str,
+        text: str | Callable[[], str],
         label: Label,
         leaves: Leaves | None = None,
     ) -> None:
-        """Take up the result of a call, as `label` labelled it."""
-        read = _Read(tool, arguments, text, label, leaves, not self.tainted if self._clean is None else self._clean)
-        self._reads.setdefault(tool, []).append(read)
-        if leaves is not None:
-            self._pending.append(read)
-        self._enter(read)
+        """Take up the result of a call, as `label` labelled it. `text` may be what gives it, if somebody asks."""
+        self._unsorted.append((tool, arguments, text, label, leaves, not self.steered))
+        integrity = label.integrity
+        if integrity != self.label.integrity or label.readers is not None or label.secret:
+            self._join(label)
+
+    def _sort(self) -> None:
+        """Put what was read where it is looked for. Most of it never is."""
+        unsorted, self._unsorted = self._unsorted, []
+        for tool, arguments, text, label, leaves, clean in unsorted:
+            read = _Read(tool, arguments, text, label, leaves, clean)
+            self._reads.setdefault(tool, []).append(read)
+            if leaves is not None:
+                self._pending.append(read)
+            if label.integrity == "untrusted":
+                self._texts.append(read)
+
+    def hold(self, tool: str, handle: Handle) -> None:
+        """Take up a result that the model was not shown: it taints nothing until it is handed on."""
+        label = handle.label or Label("untrusted", tool)
+        self.handles[handle.name] = msgspec.structs.replace(handle, label=label)
 
     def turn(self) -> None:
         """The model spoke: what it asks for from now on, it asks having read all that there is so far."""
-        self._clean = not self.tainted
+        worst = self.label.integrity
+        self._spoke, self.steered, self.chosen = True, worst == "untrusted", worst == "typed"
 
-    def _enter(self, read: _Read) -> None:
-        label = read.label
-        if label.readers is not None or label.secret or label.integrity != self.label.integrity:
-            self.label = join(self.label, Label(label.integrity, "", label.readers, label.secret))
-        if label.integrity == "untrusted":
-            self.tainted = True
-            self._texts.append(read)
+    def _mark(self) -> None:
+        worst = self.label.integrity
+        self.steered, self.chosen = worst == "untrusted", worst == "typed"
+
+    def _join(self, label: Label) -> None:
+        self.label = join(self.label, Label(label.integrity, "", label.readers, label.secret))
+        self.tainted = self.label.integrity == "untrusted"
+        if not self._spoke:
+            self._mark()
 
     # -- what people and the application decide; each of these is a journalled act
 
@@ -160,9 +205,16 @@ class Known:
         return True
 
     def endorse(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """A person approved a call: these values are theirs, in these places of this tool and nowhere else."""
+        """A person approved a call: these values are theirs, in these places of this tool and nowhere else.
+
+        What goes by a name is approved by its name, which stands for the one value that the person saw.
+        """
         for argument, value in arguments.items():
-            self._endorsed.update((tool, argument, key(each)) for each in scalars(value))
+            for each in scalars(value):
+                if self.handle(each) is None:
+                    self._endorsed.add((tool, argument, key(each)))
+                else:
+                    self._passed.add((tool, argument, each))
 
     def declassify(self, text: str) -> None:
         """A person vouches for one text that was read: its words are theirs. The others taint the context still."""
@@ -172,11 +224,14 @@ class Known:
         if self.tainted and not self._texts:
             self.label = msgspec.structs.replace(self.label, integrity="typed")
             self.tainted = False
+            self._mark()
 
     # -- looking up
 
     def origin(self, value: Any, tool: str, argument: str, how: Handling, inside: str = "") -> Origin:
         """Where one leaf of an argument came from; `inside` is its path in the argument."""
+        if self.handle(value) is not None:
+            return Origin.USER if (tool, argument, value) in self._passed else Origin.OUTSIDE
         if (tool, argument, key(value)) in self._endorsed:
             return Origin.USER
         return self._found(value, tool, argument, how, inside)
@@ -195,16 +250,48 @@ class Known:
         if name in self._vouched or (not short and self._config.contain(value, naming)):
             return Origin.CONFIG
         self._look()
-        found = self._values.get(name)
+        found, exists = self._values.get(name), False
         if found and name not in self._secrets:
             here = [
                 origin
                 for place, origin in found.items()
-                if not name.isdigit() or _akin(place, tool, f"{argument} {inside}")
+                if not name.isdigit() or akin(place, tool, f"{argument} {inside}")
             ]
-            if here:
+            if Origin.KEYED in here or (here and self.steered):
                 return min(here)
-        return Origin.MODEL if self.tainted else Origin.CLEAN
+            exists = bool(here)
+        if self.steered:
+            return Origin.MODEL
+        if self.chosen and self._typed.chose(value, role, exists=exists):
+            return Origin.TYPED
+        return Origin.SYSTEM if exists else Origin.CLEAN
+
+    @property
+    def unmarked(self) -> bool:
+        """Whether everything that could bear on a call is the requester's, the application's or the service's own."""
+        label = self.label
+        return not (self.steered or self.chosen or self.handles or label.secret or label.readers is not None)
+
+    @property
+    def confined(self) -> bool:
+        """Whether something was read that not everybody may see, or can be handed on unread."""
+        return self.label.secret or self.label.readers is not None or bool(self.handles)
+
+    def has_chosen_links(self, text: str) -> bool:
+        """Whether a text has a link, an address or an account number in it that is a typed value."""
+        self._look()
+        return self.chosen and self._typed.links(text)
+
+    def handle(self, value: Any) -> Handle | None:
+        """What a leaf of an argument stands for, if it is the name of something that was not shown."""
+        return self.handles.get(value) if self.handles and isinstance(value, str) else None
+
+    def carried(self, arguments: Mapping[str, Any]) -> Label:
+        """Who may read what a call is given by name, and whether there are secrets in it."""
+        if not self.handles:
+            return NEUTRAL
+        found = [handle.label for each in scalars(arguments) if (handle := self.handle(each)) is not None]
+        return join_all(Label("user", "", each.readers, each.secret) for each in found if each is not None)
 
     def carries_secret(self, value: Any) -> bool:
         """Whether a leaf has a secret that was read in it."""
@@ -227,15 +314,17 @@ class Known:
 
         `inputs` are those of the call, where they are known already.
         """
-        if given is None and not how.declared and not how.private and not how.secret and isinstance(value, str):
+        if given is None and how.bare and isinstance(value, str):
             return how.outside, None
+        if how.declared and inputs is None and (how.finer or not self.unmarked):
+            inputs = self.inputs(tool, how, arguments)
         return label_value(
             value,
             how,
             tool,
             me=self.me,
             requester=requester,
-            inputs=(inputs or self.inputs(tool, how, arguments)) if how.declared else None,
+            inputs=inputs if how.declared else None,
             given=given,
             made=how.act_of(arguments) not in ("read", "fetch"),
         )
@@ -245,22 +334,35 @@ class Known:
 
         What a person has approved was approved in its place. What the tool makes of it is somewhere else.
         """
-        return {
-            key(each): _AS_INPUT.get(self._found(each, tool, argument, how), "system")
-            for argument, value in arguments.items()
-            for each in scalars(value)
-            if isinstance(each, str)
-        }
+        found: dict[str, Integrity] = {}
+        for argument, value in arguments.items():
+            for each in scalars(value):
+                if (handle := self.handle(each)) is not None:
+                    found.update((key(text), "untrusted") for text in scalars(handle.value) if isinstance(text, str))
+                elif isinstance(each, str):
+                    integrity = _AS_INPUT.get(self._found(each, tool, argument, how), "system")
+                    if integrity == "config" and self.has_chosen_links(each):
+                        integrity = "typed"
+                    found[key(each)] = lowest(integrity, found.get(key(each), integrity))
+        return found
 
-    def handed_on(self, tool: str, inputs: Mapping[str, Integrity]) -> Label:
-        """The label of what a call hands on: the worst of its text arguments, and of what was read here in private."""
+    def handed_on(self, tool: str, inputs: Mapping[str, Integrity], arguments: Mapping[str, Any]) -> Label:
+        """The label of what a call hands on: the worst of its text arguments, and of what is in private in any."""
         worst: Integrity = "user"
         for integrity in inputs.values():
             worst = lowest(worst, integrity)
-        return Label(worst, tool if worst == "untrusted" else "", self.label.readers, self.label.secret)
+        carried = self.carried(arguments)
+        label = Label(worst, tool if worst == "untrusted" else "", self.label.readers, self.label.secret)
+        return label if carried is NEUTRAL else join(label, carried)
 
     def source(self, value: Any) -> str:
         """In what text of an outsider's a value is, for a person to read; empty if it is in none of the newest."""
+        if (handle := self.handle(value)) is not None:
+            return f"{handle.source}, as {handle.name}"
+        if self.chosen:
+            typed = self._typed.near(value)
+            return "" if typed is None else typed.source
+        self._sort()
         wanted, searched = key(value), 0
         for each in reversed(self._texts):
             searched += len(each.text)
@@ -272,11 +374,14 @@ class Known:
 
     def results(self, tool: str) -> Sequence[Result]:
         """The results of a tool in order, for the plan's rules."""
+        self._sort()
         return self._reads.get(tool, ())
 
     # -- looking into results
 
     def _look(self) -> None:
+        if self._unsorted:
+            self._sort()
         pending, self._pending = self._pending, []
         for read in pending:
             self._look_into(read)
@@ -284,9 +389,13 @@ class Known:
     def _look_into(self, read: _Read) -> None:
         assert read.leaves is not None, "a result without labels inside is not looked into"
         value = read.decoded()
+        if value is None and read.label.integrity == "typed":
+            self._typed.lost()
         picked = None if read.leaves.text else self._singled_out(read, records(value))
         for leaf, integrity, secret in labelled(value, read.leaves):
             name = key(leaf.value)
+            if integrity == "typed":
+                self._typed.add(leaf.value, read)
             if secret:
                 self._secrets.add(name)
             elif integrity in ("system", "user", "config") and not isinstance(leaf.value, bool):
@@ -318,25 +427,7 @@ class Known:
         if self._user.contain(value, None if phrase else frozenset(words_of(argument))):
             return True
         places = self._values.get(key(value), {})
-        return any(origin == Origin.KEYED and _akin(place, read.tool, "") for place, origin in places.items())
-
-
-_VERBS = frozenset(
-    re.findall(
-        r"\w+",
-        "get list search find read view show check count create add append delete remove cancel update set send share "
-        "reschedule schedule move copy make new all by of in for from to id ids",
-    )
-)
-
-
-def _akin(place: str, tool: str, argument: str) -> bool:
-    """Whether an identifier found in one place can be meant by an argument: file 11 is not e-mail 11."""
-    return bool(_nouns(place) & (_nouns(argument) or _nouns(tool)))
-
-
-def _nouns(name: str) -> frozenset[str]:
-    return frozenset(word.rstrip("s") for part in name.split() for word in words_of(part) if word not in _VERBS)
+        return any(origin == Origin.KEYED and akin(place, read.tool, "") for place, origin in places.items())
 
 
 def _texts(record: Mapping[str, Any]) -> Iterator[str]:

@@ -131,8 +131,9 @@ def label_value(
 
     `me` are the requester's names with the services (folded): the records whose `author` is one of them are theirs.
     `inputs` are the call's text arguments (folded) with their integrity: a leaf that repeats one is no better than it,
-    and a result that is not taken apart is no better than any. `given` is the label that the tool itself put on it,
-    which can only lower: how a stored text keeps the label it was stored with.
+    and a result that is not taken apart is no better than any. But what is `typed` stays so, since what it says of a
+    value is that outsiders choose it, and that it can carry no orders, wherever it is from. `given` is the label that
+    the tool itself put on it, which can only lower: how a stored text keeps the label it was stored with.
     """
     readers = frozenset({requester, *me} - {""}) if how.private else None
     base = Label("user", source, readers)
@@ -145,7 +146,7 @@ def label_value(
         inside = Leaves("untrusted", how.fields, keys=how.keys, made=made) if ids else None
         return join(base, how.outside), inside
     default = how.default
-    if not how.fields:
+    if not how.fields and default != "typed":
         for integrity in inputs.values():
             default = lowest(default, integrity)
     if given is not None:
@@ -158,7 +159,7 @@ def label_value(
     secret = False
     for leaf, integrity, hidden in labelled(value, leaves):
         echo = _echo(leaf.value, inputs) if inputs else None
-        if echo is not None and lowest(integrity, echo) != integrity:
+        if echo is not None and integrity != "typed" and lowest(integrity, echo) != integrity:
             place = f"{leaf.record}.{leaf.path}"
             lowered[place] = integrity = lowest(lowest(integrity, echo), lowered.get(place, "user"))
         worst = lowest(worst, integrity)

@@ -8,12 +8,13 @@ from typing import Any, Literal
 import msgspec
 
 from counterfoil.gate.provenance.known import Known
-from counterfoil.gate.provenance.leaves import Leaf, walk
+from counterfoil.gate.provenance.leaves import Leaf, scalars, walk
 from counterfoil.gate.provenance.plan import says
-from counterfoil.gate.provenance.words import LINK
+from counterfoil.gate.provenance.words import links
 from counterfoil.tools.guess import Handling
-from counterfoil.tools.trust import Act
-from counterfoil.types.label import Origin, Traced
+from counterfoil.tools.trust import Act, RoleName
+from counterfoil.types.json import is_array, is_object
+from counterfoil.types.label import Label, Origin, Traced, join
 from counterfoil.types.plan import Intent, Mode
 
 Why = Literal["ARG_ORIGIN", "OFF_PLAN", "ACTIVE_CONTENT", "SECRET_IN_SESSION"]
@@ -21,6 +22,11 @@ Why = Literal["ARG_ORIGIN", "OFF_PLAN", "ACTIVE_CONTENT", "SECRET_IN_SESSION"]
 _TARGET = frozenset({Origin.USER, Origin.CONFIG, Origin.KEYED, Origin.PLANNED, Origin.CLEAN})
 _CRITICAL = frozenset({Origin.USER, Origin.CONFIG, Origin.PLANNED, Origin.CLEAN})
 _WORDS = frozenset({Origin.USER, Origin.CONFIG})
+_ANOTHERS = frozenset({Origin.TYPED, Origin.MODEL, Origin.OUTSIDE})
+"""What an outsider has chosen, or may have."""
+_OWN = frozenset(Origin) - _ANOTHERS
+_LINKED = frozenset({Origin.USER, Origin.CONFIG, Origin.KEYED})
+"""Of links in a text that the model was not shown: it has written none of them."""
 _LEAVING = frozenset({"fetch", "send", "pay", "admin"})
 _KINDS = frozenset({"type", "kind"})
 
@@ -43,13 +49,19 @@ def rule(
     known: Known, tool: str, how: Handling, arguments: Mapping[str, Any], mode: Mode, *, trace: bool = True
 ) -> Ruling:
     """Judge one call; with `trace`, find out what a person is to be shown of it."""
-    if how.harmless or mode == "off" or (act := how.act_of(arguments)) == "read":
+    if how.harmless or mode == "off" or (known.unmarked and not known.plan.declared):
+        return FINE
+    act = how.act_of(arguments) if how.widens else how.act
+    if act == "read":
         return FINE
     case = _Case(known, tool, how, arguments, act, trace=trace)
-    if act in _LEAVING and (leak := case.secret()) is not None:
+    if known.confined and act in _LEAVING and (leak := case.secret()) is not None:
         return msgspec.structs.replace(leak, intent=case.planned())
-    if not known.tainted:
-        return Ruling(intent=case.planned()) if known.plan.declared else FINE
+    if not known.steered:
+        number = case.planned() if known.plan.declared else None
+        if (known.chosen or known.handles) and (why := case.untainted(number)) is not None:
+            return case.ask(why, number)
+        return FINE if number is None else Ruling(intent=number)
     if mode == "strict" or not known.plan.declared:
         return case.ask("OFF_PLAN")
     number = case.planned()
@@ -71,7 +83,9 @@ class _Case:
         self.how = how
         self.act = act
         self.trace = trace
-        self.arguments = {name: value for name, value in arguments.items() if says(value, how.role(name))}
+        roles = how.roles
+        self.roles: dict[str, RoleName] = {name: roles.get(name, "target") for name in arguments}
+        self.arguments = {name: each for name, each in arguments.items() if each or says(each, self.roles[name])}
         self.intent: Intent | None = None
         self.wrong: dict[str, Any] = {}
         """The arguments that are the matter, and which part of each."""
@@ -84,11 +98,22 @@ class _Case:
 
     def leaves(self, argument: str) -> list[Leaf]:
         """The leaves of an argument that say something."""
-        return [leaf for leaf in walk([self.arguments[argument]]) if leaf.path.rpartition(".")[2] not in _KINDS]
+        value = self.arguments[argument]
+        if not isinstance(value, dict | list):
+            return [Leaf(0, "", value)]
+        return [
+            leaf
+            for leaf in walk([self.arguments[argument]])
+            if leaf.path.rpartition(".")[2] not in _KINDS or self.known.handle(leaf.value) is not None
+        ]
+
+    def unseen(self, argument: str) -> bool:
+        """Whether something that was not shown to the model is handed on there."""
+        return bool(self.known.handles) and any(self.known.handle(leaf.value) for leaf in self.leaves(argument))
 
     def origin(self, argument: str, leaf: Leaf) -> Origin:
-        """Where a leaf came from, the plan's word for it included."""
-        if self.intent is not None:
+        """Where a leaf came from, the plan's word for it included. Nobody plans what has not been read."""
+        if self.intent is not None and self.known.handle(leaf.value) is None:
             pick = self.intent.taken.get(argument)
             if argument in self.intent.fixed or (pick is not None and (not pick.link or self.act == "fetch")):
                 return Origin.PLANNED
@@ -96,27 +121,40 @@ class _Case:
 
     # -- the rules, each of which says why not
 
+    def untainted(self, number: int | None) -> Why | None:
+        """Outsiders' orders were not read, but values that they chose, or what they wrote can be handed on unread."""
+        self.intent = None if number is None else self.known.plan.intents[number]
+        return self.sources() or self.active() or (self.unanchored() if self.act in _LEAVING else None)
+
     def secret(self) -> Ruling | None:
         """After a secret was read, nothing but the requester's words leaves; what is private goes to its readers."""
         known = self.known
-        if known.label.secret:
+        label = join(Label("user", "", known.label.readers, known.label.secret), known.carried(self.arguments))
+        if label.secret:
             for argument in self.arguments:
-                acted_on = self.how.role(argument) in ("target", "resource")
+                acted_on = self.roles[argument] in ("target", "resource")
                 for leaf in self.leaves(argument):
                     if not isinstance(leaf.value, str) or self.origin(argument, leaf) in _WORDS:
                         continue
-                    if not acted_on or known.carries_secret(leaf.value):
+                    handle = known.handle(leaf.value)
+                    hidden = handle is not None and handle.label is not None and handle.label.secret
+                    if hidden or (known.label.secret and (not acted_on or known.carries_secret(leaf.value))):
                         self.wrong[argument] = leaf.value
-        if known.label.readers is not None:
-            self._unread(known.label.readers)
+        if label.readers is not None:
+            self._unread(label.readers)
         return self.ask("SECRET_IN_SESSION") if self.wrong else None
 
     def _unread(self, readers: frozenset[str]) -> None:
         """Text that is not the requester's own goes to nobody whom neither they named nor the data allows."""
-        content = [name for name in self.arguments if self.how.role(name) in ("content", "resource")]
+        roles = {name: self.roles[name] for name in self.arguments}
+        content = [
+            name
+            for name, role in roles.items()
+            if role in ("content", "resource") or (role != "target" and self.unseen(name))
+        ]
         if all(self.origin(name, leaf) in _WORDS for name in content for leaf in self.leaves(name)):
             return
-        targets = [name for name in self.arguments if self.how.role(name) == "target"]
+        targets = [name for name, role in roles.items() if role == "target"]
         for name in targets:
             for leaf in self.leaves(name):
                 if leaf.value not in readers and self.origin(name, leaf) not in _WORDS:
@@ -127,10 +165,12 @@ class _Case:
     def sources(self) -> Why | None:
         """Targets, resources and critical values must come from where their roles demand."""
         for argument in self.arguments:
-            role = self.how.role(argument)
-            if role not in ("target", "resource", "critical"):
+            role = self.roles[argument]
+            if role not in ("target", "resource", "critical") and not (self.act == "fetch" and self.unseen(argument)):
                 continue
-            allowed = _CRITICAL if role == "critical" else _TARGET
+            if self.intent is not None and argument in self.intent.fixed and not self.known.handles:
+                continue
+            allowed = _OWN if not self.known.steered else _CRITICAL if role == "critical" else _TARGET
             for leaf in self.leaves(argument):
                 origin = self.origin(argument, leaf)
                 if origin not in allowed:
@@ -140,31 +180,45 @@ class _Case:
 
     def active(self) -> Why | None:
         """Links, addresses and account numbers in what is written must be trusted."""
-        for argument in self.arguments:
-            if self.how.role(argument) != "content":
-                continue
-            for leaf in self.leaves(argument):
-                for part in LINK.findall(str(leaf.value)):
-                    trimmed = part.rstrip(".,;:!?")
-                    origin = self.known.origin(trimmed, self.tool, argument, self.how)
-                    if origin not in _TARGET and self.origin(argument, leaf) not in _WORDS:
-                        self.wrong[argument] = trimmed
+        for argument, role in self.roles.items():
+            if argument in self.arguments and (role == "content" or self.known.handles):
+                for leaf in self.leaves(argument):
+                    handle = self.known.handle(leaf.value)
+                    if handle is not None:
+                        for each in scalars(handle.value):
+                            self._look_for_links(argument, leaf, str(each), unseen=True)
+                    elif role == "content":
+                        self._look_for_links(argument, leaf, str(leaf.value), unseen=False)
         return "ACTIVE_CONTENT" if self.wrong else None
 
+    def _look_for_links(self, argument: str, leaf: Leaf, text: str, *, unseen: bool) -> None:
+        for part in links(text):
+            trimmed = part.rstrip(".,;:!?")
+            if not self._may_stand(trimmed, argument, unseen=unseen) and self.origin(argument, leaf) not in _WORDS:
+                self.wrong[argument] = trimmed
+
+    def _may_stand(self, link: str, argument: str, *, unseen: bool) -> bool:
+        origin = self.known.origin(link, self.tool, argument, self.how)
+        if unseen:
+            return origin in _LINKED
+        if self.known.steered:
+            return origin in _TARGET
+        return origin in _OWN and not (origin is Origin.CLEAN and self.known.has_chosen_links(link))
+
     def unanchored(self) -> Why | None:
-        """What the model wrote after reading goes only into a place, or to somebody, that is settled."""
+        """What the model wrote after reading, or never saw, goes only into a place, or to somebody, that is settled."""
         intent = self.intent
-        assert intent is not None, "only a planned call can be anchored"
         for argument in self.arguments:
-            role = self.how.role(argument)
-            if role == "target" or (role != "plain" and (argument in intent.fixed or argument in intent.taken)):
+            role = self.roles[argument]
+            settled = intent is not None and (argument in intent.fixed or argument in intent.taken)
+            if role == "target" or (role != "plain" and settled):
                 return None
         self.wrong = {
             name: leaf.value
             for name in self.arguments
-            if self.how.role(name) == "content"
+            if self.roles[name] == "content"
             for leaf in self.leaves(name)
-            if self.origin(name, leaf) is Origin.MODEL
+            if self.origin(name, leaf) in (Origin.MODEL, Origin.OUTSIDE)
         }
         return "ARG_ORIGIN" if self.wrong else None
 
@@ -197,4 +251,15 @@ class _Case:
         source = self.known.source(worst.value) if worst is not None and origin >= Origin.SYSTEM else ""
         trusted = argument not in self.wrong
         role = self.how.role(argument)
-        return Traced(argument, value, origin.name, role, source, trusted, self.meant.get(argument))
+        return Traced(argument, self._shown(value), origin.name, role, source, trusted, self.meant.get(argument))
+
+    def _shown(self, value: Any) -> Any:
+        """A value as a person is shown it: what goes by a name is what they must see."""
+        if not self.known.handles:
+            return value
+        if is_object(value):
+            return {name: self._shown(each) for name, each in value.items()}
+        if is_array(value):
+            return [self._shown(each) for each in value]
+        handle = self.known.handle(value)
+        return value if handle is None else handle.beginning

@@ -26,7 +26,9 @@ _ORIGINS = {
     "PLANNED": "as planned",
     "SYSTEM": "an existing one, but the model chose it",
     "CLEAN": "written by the model before it read anything",
+    "TYPED": "a value that others can choose, or worked out from one",
     "MODEL": "written by the model after it read what others can write",
+    "OUTSIDE": "written by others, and not shown to the model",
 }
 _SHOWN = 120
 

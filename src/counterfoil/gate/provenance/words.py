@@ -35,6 +35,13 @@ LINK = re.compile(
     re.I,
 )
 """What makes a message dangerous to act on: links, addresses, account numbers."""
+_SUSPECT = re.compile(r"[@:\d]|\.\S")
+"""What each of them has in it somewhere, and most prose has not."""
+
+
+def links(text: str) -> list[str]:
+    """Every link, address and account number in a text."""
+    return LINK.findall(text) if _SUSPECT.search(text) else []
 
 
 def fold(text: str) -> str:
@@ -92,6 +99,7 @@ class Words:
     """Texts that one trusted party wrote."""
 
     def __init__(self) -> None:
+        self._given: list[str] = []
         self._texts: list[tuple[str, str]] = []
         self._numbers: set[float] = set()
         self._dates: set[tuple[int | None, int, int]] = set()
@@ -99,18 +107,23 @@ class Words:
         self._years: set[int] = set()
 
     def add(self, text: str) -> None:
-        """Take up one text."""
-        spaced = " ".join(_SENTENCE.sub(". ", text).split())
-        self._texts.append((spaced, fold(spaced)))
-        found, rest = moments(text)
-        for when in found:
-            if when.month is not None and when.day is not None:
-                self._dates.add((when.year, when.month, when.day))
-            if when.clock is not None:
-                self._clocks.add(when.clock)
-        self._years.update(int(each) for each in re.findall(rf"\b{_YEAR}\b", text))
-        for number in _NUMBER.findall(_NO_AMOUNT.sub(" \0 ", rest)):
-            self._numbers.add(float(number.replace(",", "")))
+        """Take up one text. It is looked at when somebody looks for something."""
+        self._given.append(text)
+
+    def _look(self) -> None:
+        given, self._given = self._given, []
+        for text in given:
+            spaced = " ".join(_SENTENCE.sub(". ", text).split())
+            self._texts.append((spaced, fold(spaced)))
+            found, rest = moments(text)
+            for when in found:
+                if when.month is not None and when.day is not None:
+                    self._dates.add((when.year, when.month, when.day))
+                if when.clock is not None:
+                    self._clocks.add(when.clock)
+            self._years.update(int(each) for each in re.findall(rf"\b{_YEAR}\b", text))
+            for number in _NUMBER.findall(_NO_AMOUNT.sub(" \0 ", rest)):
+                self._numbers.add(float(number.replace(",", "")))
 
     def contain(self, value: Any, naming: frozenset[str] | None = None) -> bool:
         """Whether a leaf is there, whole.
@@ -120,6 +133,7 @@ class Words:
         """
         if isinstance(value, bool) or value is None:
             return False
+        self._look()
         if isinstance(value, int | float):
             return float(value) in self._numbers
         wanted = fold(str(value)).rstrip("/")
