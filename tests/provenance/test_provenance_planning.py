@@ -11,6 +11,7 @@ from provenance_shop import ADA, LOOK, ON_FILE, PROMPT, THIEF, Shop, refund
 from counterfoil import (
     Budget,
     Catalogue,
+    Function,
     Gate,
     Harness,
     Intent,
@@ -31,7 +32,7 @@ from counterfoil import (
 from counterfoil.run.planning import MOST, QUESTION
 from counterfoil.run.replay import replay
 from counterfoil.run.walk import walk
-from counterfoil.types.entry import Planned, Said
+from counterfoil.types.entry import Finished, Planned, Said, Started
 from counterfoil.types.stream import BlockDelta
 
 pytestmark = pytest.mark.anyio
@@ -222,3 +223,31 @@ async def test_where_nothing_has_consequences_nothing_is_asked() -> None:
 def test_planning_is_refused_where_a_plan_counts_for_nothing(mode: Any) -> None:
     with pytest.raises(ValueError, match="a plan counts for nothing"):
         Gate(provenance=mode, planning=True)
+
+
+def thinks(request: Request) -> Any:
+    """Plans when it is asked to; looks the order up; refunds it; says so."""
+    if request.messages[-1] == QUESTION:
+        return Reply(Message("assistant", tuple(MEANT)), "tool_calls")
+    turns: list[Any] = [[LOOK], [refund(ON_FILE)], "Done."]
+    said = turns[sum(each.role == "assistant" for each in request.messages)]
+    return said if isinstance(said, str) else Reply(Message("assistant", tuple(said)), "tool_calls")
+
+
+async def test_cut_after_every_entry_and_resumed_it_asks_nobody_and_pays_once() -> None:
+    whole = Shop(planning=True)
+    whole.harness = Harness(Function(thinks), whole.catalogue, gate=whole.gate, journal=whole.journal)
+    run = await whole.harness.run(TO_FILE, ADA)
+    assert (run.outcome.kind, whole.refunded) == ("answered", [ON_FILE])
+    for cut in range(2, len(run.entries) + 1):
+        shop, kept = Shop(planning=True), run.entries[:cut]
+        log = await shop.journal.create("r", "ada", kept)
+        await log.release("ready")
+        again = await Harness(Function(thinks), shop.catalogue, gate=shop.gate, journal=shop.journal).resume("r")
+        begun = any(isinstance(each, Started) and each.call_id == "2.1" for each in kept)
+        done = any(isinstance(each, Finished) and each.result.call_id == "2.1" for each in kept)
+        assert again.outcome.kind == ("in_doubt" if begun and not done else "answered"), f"cut after {kept[-1]}"
+        assert shop.refunded == ([] if begun else [ON_FILE])
+        assert walk(await shop.records("r")) == []
+        if not again.doubts:
+            assert again.state.hash == run.state.hash
