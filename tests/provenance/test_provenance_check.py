@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from provenance_kit import Desk
 
 from counterfoil import Catalogue, Gate, Harness, Message, Run, Scripted, Session, Text, ToolCall, ToolResult, tool
 from counterfoil.gate.provenance.policy import Why
+from counterfoil.gate.provenance.typed import Typed
 from counterfoil.gate.provenance.wording import describe, for_model, for_person, lines, ticket
 from counterfoil.types.label import Label
 from counterfoil.types.message import user
@@ -20,6 +23,15 @@ ADA = Session(requester="ada", permissions=frozenset({"*"}))
 WHYS: tuple[Why, ...] = ("ARG_ORIGIN", "OFF_PLAN", "ACTIVE_CONTENT", "SECRET_IN_SESSION")
 
 pytestmark = pytest.mark.anyio
+
+
+class Page(NamedTuple):
+    """What was read."""
+
+    source: str
+
+
+PAGE = Page("a page")
 
 
 def tainted() -> Desk:
@@ -162,6 +174,32 @@ async def test_a_look_up_costs_the_same_after_200_long_results_as_after_20() -> 
     short, long = _grown(20), _grown(200)
     costs = [calls_made(lambda each=each: each.why("pay", iban=IBAN, amount=12.0)) for each in (short, long)]
     assert costs[0] == costs[1]
+
+
+def _typed(steps: int) -> Typed:
+    typed = Typed()
+    for step in range(steps):
+        for number in range(100):
+            typed.add(f"{step:03}-{number:05}", PAGE)
+    typed.near("nothing like it")
+    return typed
+
+
+async def test_a_look_up_among_typed_values_costs_the_same_after_200_results_as_after_20() -> None:
+    short, long = _typed(20), _typed(200)
+    costs = [calls_made(lambda each=each: each.near("mallory@somewhere.example")) for each in (short, long)]
+    assert costs[0] == costs[1]
+
+
+@given(st.lists(st.text("ab1", max_size=9), max_size=30), st.text("ab1", max_size=30))
+def test_what_is_like_a_typed_value_is_found_whichever_way_it_is_looked_for(read: list[str], wanted: str) -> None:
+    typed = Typed()
+    for each in read:
+        typed.add(each, PAGE)
+    like = wanted in read or (
+        len(wanted) >= 4 and any(wanted in each or (len(each) >= 4 and each in wanted) for each in read)
+    )
+    assert (typed.near(wanted) is not None) is (like and wanted != "")
 
 
 async def test_taking_up_a_text_costs_the_same_however_long_it_is() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Protocol
 
-from counterfoil.gate.provenance.words import LINK, fold, key
+from counterfoil.gate.provenance.words import fold, key, links
 from counterfoil.tools.trust import RoleName
 
 _CLOSE = 4
@@ -28,6 +28,8 @@ class Typed:
     def __init__(self) -> None:
         self._values: dict[str, Source] = {}
         self._joined: str | None = None
+        self._sizes: set[int] = set()
+        """How long those are that are looked for inside others."""
         self._any = False
         self._numbers = False
         """Whether there is one that another number can be worked out from."""
@@ -43,6 +45,8 @@ class Typed:
             if name:
                 self._values.setdefault(name, read)
                 self._joined = None
+                if len(name) >= _CLOSE:
+                    self._sizes.add(len(name))
 
     def add_text(self, text: str, read: Source) -> None:
         """Take up a text that somebody labelled typed as a whole: it, and each word of it."""
@@ -71,7 +75,7 @@ class Typed:
 
     def links(self, text: str) -> bool:
         """Whether a text has a link, an address or an account number in it that an outsider chose."""
-        return any(self._blind or self.near(each) is not None for each in LINK.findall(text))
+        return any(self._blind or self.near(each) is not None for each in links(text))
 
     def near(self, value: Any) -> Source | None:
         """Where a value was read that has this one in it, or that is in this one."""
@@ -81,8 +85,17 @@ class Typed:
             return found
         if self._joined is None:
             self._joined = "\0".join(self._values)
-        within = name in self._joined
-        for each, read in self._values.items():
-            if (within and name in each) or (len(each) >= _CLOSE and each in name):
-                return read
+        if name in self._joined:
+            return next((read for each, read in self._values.items() if name in each), None)
+        return self._inside(name)
+
+    def _inside(self, name: str) -> Source | None:
+        """Where a value was read that is in this one. However many were: no more is looked at than it has parts."""
+        sizes = [size for size in self._sizes if size < len(name)]
+        if len(self._values) <= len(name) * len(sizes):
+            return next((read for each, read in self._values.items() if len(each) >= _CLOSE and each in name), None)
+        for size in sizes:
+            for at in range(len(name) - size + 1):
+                if (read := self._values.get(name[at : at + size])) is not None:
+                    return read
         return None
