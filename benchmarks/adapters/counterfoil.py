@@ -18,6 +18,7 @@ from counterfoil import (
     Session,
     Text,
     ToolCall,
+    Trust,
     tool,
 )
 
@@ -25,7 +26,11 @@ from counterfoil import (
 LIMITS = Limits(repeats=10**9)
 Effect = Literal["read", "write"]
 EFFECTS: tuple[Effect, ...] = ("read", "write")
-CATALOGUES = {effect: Catalogue([tool(effect=effect, limits=LIMITS)(record)]) for effect in EFFECTS}
+# What a write replies is declared the service's own: otherwise a person would be asked about the next one.
+TRUST: dict[Effect, Trust | None] = {"read": None, "write": Trust(returns="system")}
+CATALOGUES = {
+    effect: Catalogue([tool(effect=effect, limits=LIMITS, trust=TRUST[effect])(record)]) for effect in EFFECTS
+}
 CLERK = Session(requester="clerk", permissions=frozenset({"record"}), budget=Budget(turns=10**9))
 
 

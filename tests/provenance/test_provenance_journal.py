@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from provenance_shop import ADA, LOOK, NOTE, ON_FILE, PLAN, PROMPT, THIEF, Shop, refund
 
 from counterfoil import (
     Gate,
     Intent,
     JournalCorrupt,
+    Label,
     Message,
     Session,
     SqliteJournal,
@@ -191,3 +194,36 @@ async def test_an_older_reader_refuses_what_it_cannot_know() -> None:
     with pytest.raises(JournalCorrupt, match="cannot be read"):
         decode(b'{"entry":"planned_by_a_later_release"}', 1)
     assert decode(b'{"entry":"opened","session":{"requester":"ada"}}', 1) == Opened(Session(requester="ada"))
+
+
+LABELS = st.sampled_from(
+    [
+        None,
+        Label("user"),
+        Label("config"),
+        Label("system", "a"),
+        Label("typed", "a"),
+        Label("untrusted", "a"),
+        Label("system", "a", frozenset({"ada"})),
+        Label("system", "a", None, True),
+    ]
+)
+
+
+@given(st.lists(st.tuples(st.booleans(), LABELS, st.booleans()), max_size=6), st.booleans())
+def test_what_is_not_marked_has_nothing_in_it_that_bears_on_a_call(
+    steps: list[tuple[bool, Label | None, bool]], outside: bool
+) -> None:
+    state = State([Opened(ADA, provenance="default", outside=outside)])
+    for number, (reads, label, fails) in enumerate(steps):
+        if not reads:
+            state.apply(Said(Message("user", (Text("Hello", label),))))
+            continue
+        call = ToolCall(f"{number}.1", "lookup_order", {"order_id": "ORD-1001"})
+        state.apply(Said(Message("assistant", (call,))))
+        state.apply(Judged(call.id, ALLOWED))
+        state.apply(Started(call.id, "read"))
+        state.apply(Finished(ToolResult(call.id, (Text("found"),), fails, None, "lookup_order", label)))
+    assert state.known is not None
+    state.known.turn()
+    assert state.marked or state.known.unmarked

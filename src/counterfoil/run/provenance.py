@@ -191,7 +191,7 @@ class Labels:
     def result(self, result: ToolResult, call: Call, tool: Tool, value: Any) -> tuple[Label | None, Leaves | None]:
         """The label of a result, where it is another than that of which nothing is declared; and those inside it."""
         settled = tool.how.settled
-        if settled is not None and type(value) is str and not self._inputs and self.known.unmarked:
+        if settled is not None and type(value) is str and not self._inputs and not self._state.marked:
             return settled
         try:
             labels = [each.label for each in result.content if each.label is not None]

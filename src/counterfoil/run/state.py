@@ -118,6 +118,9 @@ class State:
         self._known: Known | None = None
         self._unread: list[Entry] = []
         """The entries that `_known` has still to take up."""
+        self.marked = False
+        """Whether something may have been read that is not the requester's, the application's or the service's own: told
+        from the entries alone, so that they need not be taken up where there is nothing."""
         self._planning = False
         self._unplanned = False
         for entry in entries:
@@ -137,19 +140,24 @@ class State:
             if terms is not None and len(self.entries) > 1:
                 from counterfoil.run.provenance import again  # noqa: PLC0415 - it is for such runs only
 
-                self._known = again(self.entries, entry)
+                self._known, self.marked = again(self.entries, entry), True
         for call in self.open:  # opened again, with other permissions: what was allowed is judged again
             if call.started is None and isinstance(call.verdict, Allowed):
                 self._unjudge(call)
 
     def _loaded(self, entry: Loaded) -> None:
         self._unread.append(entry)
+        self.marked = True
         self.messages.extend(entry.messages)
 
     def _said(self, entry: Said) -> None:
+        message = entry.message
         if self._terms is not None:
             self._unread.append(entry)
-        message = entry.message
+            if not self.marked and (self.outside or message.role != "assistant"):
+                self.marked = self.outside or not all(
+                    type(each) is Text and each.label is None for each in message.blocks
+                )
         self.messages.append(message)
         if message.role == "assistant":
             self._replied(entry, message)
@@ -233,9 +241,13 @@ class State:
         self.calls[entry.call_id].started = entry
 
     def _finished(self, entry: Finished) -> None:
+        result = entry.result
         if self._terms is not None:
             self._unread.append(entry)
-        result = entry.result
+            if not self.marked:
+                label = result.label
+                own = label is not None and label.integrity in _OWN and label.readers is None and not label.secret
+                self.marked = not own or entry.handle is not None
         call = self.calls[result.call_id]
         if call.doubt is not None:
             call.doubt = None
@@ -261,6 +273,7 @@ class State:
 
     def _settled(self, entry: Settled) -> None:
         self._unread.append(entry)
+        self.marked = True
         call = self.calls[entry.call_id]
         call.doubt = None
         # What was given up as unknown stays in `doubts`: the model may not simply ask for the same again.
@@ -389,6 +402,9 @@ class State:
         if self.handles:
             whole.append(msgspec.to_builtins(self.handles))
         return hashlib.sha256(canonical(whole)).hexdigest()
+
+
+_OWN = frozenset({"user", "config", "system"})
 
 
 @functools.cache
