@@ -119,8 +119,10 @@ class State:
         self._unread: list[Entry] = []
         """The entries that `_known` has still to take up."""
         self.marked = False
-        """Whether something may have been read that is not the requester's, the application's or the service's own: told
-        from the entries alone, so that they need not be taken up where there is nothing."""
+        """Whether something may have been read that is not the requester's, the application's or the service's own.
+
+        Told from the entries alone: where there is nothing, they need not be taken up.
+        """
         self._planning = False
         self._unplanned = False
         for entry in entries:
