@@ -21,7 +21,7 @@ from evals.agentdojo.adaptive import Found, search
 from evals.agentdojo.facts import SUITES, VERSION
 from evals.agentdojo.planner import Answer, Asked
 from evals.agentdojo.play import Case, Play
-from evals.agentdojo.policies import POLICIES, Policy, named, planned_by
+from evals.agentdojo.policies import POLICIES, Policy, named, planned, planned_by
 from evals.agentdojo.record import Lines, agree, settings
 from evals.agentdojo.world import suite
 
@@ -58,35 +58,41 @@ def evaluate(options: argparse.Namespace, out: Output) -> int:
     if options.report and not folder.is_dir():
         raise Problem(f"there is no folder {folder}, so nothing is known: leave out --report, or name the right --out")
     folder.mkdir(parents=True, exist_ok=True)
-    agree(folder, settings({"agentdojo": version("agentdojo"), "suites": VERSION, "counterfoil": __version__}))
+    if not options.report:
+        agree(folder, settings({"agentdojo": version("agentdojo"), "suites": VERSION, "counterfoil": __version__}))
     with ExitStack() as stack:
         kept = Kept(
             stack.enter_context(Lines(folder / "cases.jsonl", Case)),
             stack.enter_context(Lines(folder / "adaptive.jsonl", Found)),
             stack.enter_context(Lines(folder / "plans.jsonl", Answer)),
         )
-        policies = _policies(options, out, kept.plans, stack)
+        policies = _policies(options)
         chosen = [task for name in options.suite or SUITES for task in sample(name, options.limit, options.seed)]
+        names = [*[each.name for each in policies], *[planned(spec) for spec in options.planner or ()]]
         if not options.report:
+            policies += _planners(options, out, kept.plans, stack)
             anyio.run(_work, out, kept, chosen, policies, options.what)
-        _tell(out, folder, kept, set(chosen), [each.name for each in policies])
+        elif not options.policy and not options.planner:
+            names += sorted({each.policy for each in kept.cases.known.values()} - {*names})
+        _tell(out, folder, kept, set(chosen), names)
     return 0
 
 
-def _policies(options: argparse.Namespace, out: Output, plans: Lines[Answer], stack: ExitStack) -> list[Policy]:
+def _policies(options: argparse.Namespace) -> list[Policy]:
     try:
         chosen = [named(each) for each in options.policy or ()]
     except ValueError as error:
         raise Problem(str(error)) from None
-    if not chosen and not options.planner:
-        chosen = list(POLICIES)
+    return chosen if chosen or options.planner else list(POLICIES)
+
+
+def _planners(options: argparse.Namespace, out: Output, plans: Lines[Answer], stack: ExitStack) -> Iterator[Policy]:
     for spec in options.planner or ():
         with out.bar(f"loading {spec}") as tick:
             model = registry.model(spec, progress=tick)
         if close := getattr(model, "close", None):
             stack.callback(close)
-        chosen.append(planned_by(Asked(spec, model, plans)))
-    return chosen
+        yield planned_by(Asked(spec, model, plans))
 
 
 def sample(name: str, limit: int | None, seed: int) -> list[Task]:

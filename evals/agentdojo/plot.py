@@ -12,7 +12,8 @@ from evals.agentdojo.report import Figures
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 860, 500, 64, 210, 58, 84
 _OURS, _THEIRS = "#2f6f9f", "#999"
 _TICKS = (0, 1, 5, 10, 25, 50, 100)
-_APART, _LINE = 190, 13
+_LETTER = 6.2
+Box = tuple[float, float, float, float]
 
 
 def draw(figures: Sequence[Figures]) -> str:
@@ -43,8 +44,9 @@ def draw(figures: Sequence[Figures]) -> str:
     for tenth in range(0, int(far * 10 + 1e-9) + 1, 2):
         parts.append(f'<text x="{x(tenth / 10):.1f}" y="{base}" text-anchor="middle" fill="#777">{tenth / 10:g}</text>')
     parts.append(f'<text x="{x(far / 2):.1f}" y="{base + 18}" text-anchor="middle">confirmations per task</text>')
-    taken: list[tuple[float, float]] = []
-    for name, asked, through, ours in sorted(points, key=lambda each: (each[2] or 0.0, each[1])):
+    # A name stands on no other name and on no point.
+    taken = [(x(each[1]) - 6, y(each[2] or 0.0) - 6, x(each[1]) + 6, y(each[2] or 0.0) + 6) for each in points]
+    for name, asked, through, ours in sorted(points, key=lambda each: (each[2] or 0.0, -each[1])):
         parts += _point(name, x(asked), y(through or 0.0), ours, taken)
     refusing = ", ".join(f"{name} {solved}" for name, solved in REFUSING)
     notes = (
@@ -56,18 +58,23 @@ def draw(figures: Sequence[Figures]) -> str:
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _point(name: str, x: float, y: float, ours: bool, taken: list[tuple[float, float]]) -> list[str]:
+def _point(name: str, x: float, y: float, ours: bool, taken: list[Box]) -> list[str]:
     """A circle and its name, moved up until it stands free; a line leads to a name that was moved."""
-    label = y + 4
-    while any(abs(label - other) < _LINE and abs(x - beside) < _APART for beside, other in taken):
-        label -= _LINE
-    taken.append((x, label))
+    base, width = y + 4, _LETTER * len(name)
+    box = (x + 11, base - 10, x + 11 + width, base + 3)
+    while any(_overlap(box, each) for each in taken):
+        base -= 2
+        box = (box[0], base - 10, box[2], base + 3)
+    taken.append(box)
     colour = _OURS if ours else _THEIRS
-    moved = y + 4 - label
-    lead = f'<path d="M{x + 5:.1f} {y - 4:.1f}L{x + 9:.1f} {label - 3:.1f}" stroke="{colour}"/>' if moved else ""
+    lead = f'<path d="M{x + 3:.1f} {y - 4:.1f}L{x + 9:.1f} {base - 3:.1f}" stroke="{colour}"/>' if base < y else ""
     return [
         lead,
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour if ours else "#fff"}" stroke="{colour}">'
         f"<title>{escape(name)}</title></circle>",
-        f'<text x="{x + 11:.1f}" y="{label:.1f}" fill="{"#333" if ours else "#888"}">{escape(name)}</text>',
+        f'<text x="{x + 11:.1f}" y="{base:.1f}" fill="{"#333" if ours else "#888"}">{escape(name)}</text>',
     ]
+
+
+def _overlap(first: Box, second: Box) -> bool:
+    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]

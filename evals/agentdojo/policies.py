@@ -31,6 +31,11 @@ class Policy(NamedTuple):
         return bool({how.act, *how.widens.values()} & set(self.confirm))
 
 
+def planned(name: str) -> str:
+    """What the policy is called whose plans somebody of that name makes."""
+    return f"default, planned by {name}"
+
+
 _IRREVERSIBLE = ("send", "pay", "destroy", "admin")
 
 POLICIES = (
@@ -63,7 +68,7 @@ POLICIES = (
         declared=False,
     ),
     Policy(
-        "default, planned by an oracle",
+        planned("an oracle"),
         "the plan goes through the harness's own planning request",
         "default",
         planner="oracle",
@@ -89,7 +94,7 @@ ask."""
 
 def planned_by(planner: Planner) -> Policy:
     """The default, with the plan that a model makes when the harness asks it for one."""
-    return Policy(f"default, planned by {planner.name}", planner.name, "default", planner=planner)
+    return Policy(planned(planner.name), planner.name, "default", planner=planner)
 
 
 def named(name: str) -> Policy:

@@ -14,6 +14,7 @@ from evals.agentdojo.attacks import NO_CALL
 from evals.agentdojo.facts import HELD_OUT, SUITES
 from evals.agentdojo.planner import Answer
 from evals.agentdojo.play import Case
+from evals.agentdojo.policies import planned
 
 _HARM = ("send", "pay", "destroy", "admin")
 _ROLES = ("target", "resource", "critical", "content", "plain")
@@ -170,7 +171,7 @@ def plans(cases: Iterable[Case], answers: Sequence[Answer], policies: Sequence[s
         agreed = [each.agreement for each in cases if each.policy == policy and each.agreement is not None]
         if not agreed:
             continue
-        said = [each for each in answers if policy == f"default, planned by {each.planner}"]
+        said = [each for each in answers if policy == planned(each.planner)]
         meant, matched = sum(each.meant for each in agreed), sum(each.matched for each in agreed)
         rows.append(
             [

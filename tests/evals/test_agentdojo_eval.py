@@ -142,6 +142,7 @@ def test_cases_that_other_code_judged_are_not_put_beside_new_ones(
     path.write_text(json.dumps(settings | {"code": "another"}))
     assert main(["--out", str(package)]) == 2
     assert f"code was another and is now {settings['code']}" in capsys.readouterr().err
+    assert play(*SUITES, "--report")["none"]["tasks"] == 3
 
 
 def test_a_line_that_is_none_is_pointed_at(
@@ -176,6 +177,7 @@ def test_a_plan_is_asked_for_once_by_the_harness_and_kept(
     assert [each["calls"] for each in lines(package, "plans")] == [[["send_money", given]]] * 2
     play("--suite", "banking", "--planner", "some", "--policy", "none")
     assert len(clerk.asked) == 2
+    assert play("--suite", "banking", "--report")["default, planned by some"] == row
     (package / "cases.jsonl").unlink()
     assert play("--suite", "banking", "--planner", "some")["default, planned by some"] == row
     assert len(clerk.asked) == 2
