@@ -67,8 +67,8 @@ class Desk:
             self.known.say(prompt, USER)
 
     def plan(self, *intents: Intent) -> Desk:
-        """Declare a plan, as the model does before it reads anything."""
-        assert self.known.intend(intents, by_model=True)
+        """Declare a plan, as an application does: what it leaves open, it leaves open."""
+        assert self.known.intend(intents, by_model=False)
         return self
 
     def read(self, tool: str, value: Any, given: Label | None = None, /, **arguments: Any) -> Label:

@@ -251,3 +251,17 @@ async def test_cut_after_every_entry_and_resumed_it_asks_nobody_and_pays_once() 
         assert walk(await shop.records("r")) == []
         if not again.doubts:
             assert again.state.hash == run.state.hash
+
+
+async def test_what_the_model_left_open_is_not_filled_with_other_words_of_the_requester() -> None:
+    """A bad plan says refund and nothing else. Whoever wrote the note then picks an account among the user's words."""
+    words = f"Refund order ORD-1001: 48.00. Never pay {THIEF}, who is on our list."
+    shop = Shop([LOOK, ToolCall("", "refund", {"amount": 48.0})], [LOOK], [refund(THIEF)], planning=True)
+    run = await shop.harness.run(words, ADA)
+    (asked,) = run.confirmations
+    assert (asked.code, [each.argument for each in asked.arguments if not each.trusted]) == ("ARG_ORIGIN", ["iban"])
+    await shop.harness.answer(asked.id, approve=True, by="ada")
+    assert (await shop.harness.resume(run.id)).outcome.kind == "answered"
+    own = Shop([LOOK], [refund(THIEF)])
+    plan = [Intent("refund", {"amount": 48.0}, open=("iban",))]  # an application's: what it leaves open, it leaves open
+    assert (await own.harness.run(words, ADA, plan=plan)).outcome.kind == "answered"

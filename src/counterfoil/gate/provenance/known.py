@@ -201,7 +201,7 @@ class Known:
         """Add to the plan. A model may not, once something untrusted was read. Says whether it was added."""
         if by_model and self.tainted:
             return False
-        self.plan.declare(tuple(intents))
+        self.plan.declare(tuple(intents), by_model=by_model)
         return True
 
     def endorse(self, tool: str, arguments: Mapping[str, Any]) -> None:
@@ -215,6 +215,10 @@ class Known:
                     self._endorsed.add((tool, argument, key(each)))
                 else:
                     self._passed.add((tool, argument, each))
+
+    def endorsed(self, value: Any, tool: str, argument: str) -> bool:
+        """Whether a person approved a value in that place."""
+        return (tool, argument, key(value)) in self._endorsed
 
     def declassify(self, text: str) -> None:
         """A person vouches for one text that was read: its words are theirs. The others taint the context still."""
@@ -232,7 +236,7 @@ class Known:
         """Where one leaf of an argument came from; `inside` is its path in the argument."""
         if self.handle(value) is not None:
             return Origin.USER if (tool, argument, value) in self._passed else Origin.OUTSIDE
-        if (tool, argument, key(value)) in self._endorsed:
+        if self.endorsed(value, tool, argument):
             return Origin.USER
         return self._found(value, tool, argument, how, inside)
 

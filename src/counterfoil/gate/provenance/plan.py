@@ -38,20 +38,27 @@ class Plan:
     def __init__(self) -> None:
         self.intents: list[Intent] = []
         self.spent: set[int] = set()
+        self.guessed: set[int] = set()
+        """Those that a model declared: it fixes what it can, so the requester's words are no value for the rest."""
         self.declared = False
         """Whether somebody said what is meant; nothing may be."""
 
-    def declare(self, intents: Sequence[Intent]) -> None:
+    def declare(self, intents: Sequence[Intent], *, by_model: bool = False) -> None:
         """Add intents."""
         self.declared = True
+        if by_model:
+            self.guessed.update(range(len(self.intents), len(self.intents) + len(intents)))
         self.intents.extend(intents)
 
     def find(self, tool: str, arguments: Mapping[str, Any], how: Handling, results: Results) -> int | None:
-        """The first intent, not yet spent, that a call carries out."""
+        """The intent, not yet spent, that a call carries out: of several the one that leaves the least open."""
+        found: int | None = None
         for number, intent in enumerate(self.intents):
-            if number not in self.spent and not differences(intent, tool, arguments, how, results):
-                return number
-        return None
+            if number in self.spent or (found is not None and len(intent.open) >= len(self.intents[found].open)):
+                continue
+            if not differences(intent, tool, arguments, how, results):
+                found = number
+        return found
 
     def nearest(
         self, tool: str, arguments: Mapping[str, Any], how: Handling, results: Results

@@ -67,7 +67,7 @@ def rule(
     number = case.planned()
     if number is None:
         return case.off_plan()
-    case.intent = known.plan.intents[number]
+    case.intent, case.guessed = known.plan.intents[number], number in known.plan.guessed
     why = case.sources() or case.active() or case.unanchored()
     return case.ask(why, number) if why else Ruling(intent=number)
 
@@ -87,6 +87,8 @@ class _Case:
         self.roles: dict[str, RoleName] = {name: roles.get(name, "target") for name in arguments}
         self.arguments = {name: each for name, each in arguments.items() if each or says(each, self.roles[name])}
         self.intent: Intent | None = None
+        self.guessed = False
+        """Whether it was a model that declared the intent."""
         self.wrong: dict[str, Any] = {}
         """The arguments that are the matter, and which part of each."""
         self.meant: dict[str, Any] = {}
@@ -176,7 +178,20 @@ class _Case:
                 if origin not in allowed:
                     self.wrong[argument] = leaf.value
                     break
+            else:
+                self._misplaced(argument)
         return "ARG_ORIGIN" if self.wrong else None
+
+    def _misplaced(self, argument: str) -> None:
+        """A model that planned had the requester's words, and would have fixed what they give for an argument.
+
+        What it left open is for what is read. The words that fill it now are somebody's choice among them.
+        """
+        if not self.guessed or self.intent is None or argument in self.intent.fixed:
+            return
+        leaves = [leaf for leaf in self.leaves(argument) if not self.known.endorsed(leaf.value, self.tool, argument)]
+        if leaves and all(self.origin(argument, leaf) in _WORDS for leaf in leaves):
+            self.wrong[argument] = leaves[0].value
 
     def active(self) -> Why | None:
         """Links, addresses and account numbers in what is written must be trusted."""

@@ -49,7 +49,7 @@ class Situation(msgspec.Struct, frozen=True):
 
 def read(messages: Sequence[Message]) -> Situation:
     """Find the last question and what followed it."""
-    last = max((i for i, each in enumerate(messages) if each.role == "user" and each.text.strip()), default=-1)
+    last = max((i for i, each in enumerate(messages) if _asks(each)), default=-1)
     earlier = [_text(each) for each in messages[: max(last, 0)] if each.role != "system"]
     rounds: list[tuple[Tried, ...]] = []
     calls: dict[str, ToolCall] = {}
@@ -60,6 +60,11 @@ def read(messages: Sequence[Message]) -> Situation:
             rounds.append(found)
     asked = messages[last].text if last >= 0 else ""
     return Situation(asked, tuple(text for text in reversed(earlier) if text), tuple(rounds))
+
+
+def _asks(message: Message) -> bool:
+    """Whether it is the requester's: the harness speaks under a name of its own, and asks for nothing new."""
+    return message.role == "user" and message.name != "counterfoil" and bool(message.text.strip())
 
 
 def _text(message: Message) -> str:
