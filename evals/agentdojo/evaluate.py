@@ -22,9 +22,11 @@ from evals.agentdojo.facts import SUITES, VERSION
 from evals.agentdojo.planner import Answer, Asked
 from evals.agentdojo.play import Case, Play
 from evals.agentdojo.policies import POLICIES, Policy, named, planned, planned_by
-from evals.agentdojo.record import Lines, agree, settings
+from evals.agentdojo.record import Lines, settings
 from evals.agentdojo.world import suite
+from evals.settings import agree
 
+_PLANS_KEPT = "Choose another folder with --out; its plans.jsonl may be copied there, so that no model is asked again"
 Tick = Callable[[str, float], None]
 Task = tuple[str, str]
 
@@ -59,7 +61,8 @@ def evaluate(options: argparse.Namespace, out: Output) -> int:
         raise Problem(f"there is no folder {folder}, so nothing is known: leave out --report, or name the right --out")
     folder.mkdir(parents=True, exist_ok=True)
     if not options.report:
-        agree(folder, settings({"agentdojo": version("agentdojo"), "suites": VERSION, "counterfoil": __version__}))
+        wanted = settings({"agentdojo": version("agentdojo"), "suites": VERSION, "counterfoil": __version__})
+        agree(folder, wanted, _PLANS_KEPT)
     with ExitStack() as stack:
         kept = Kept(
             stack.enter_context(Lines(folder / "cases.jsonl", Case)),

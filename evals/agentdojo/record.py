@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Hashable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
 import counterfoil
 from counterfoil.cli.problem import Problem
 
-SETTINGS = "settings.json"
 _JUDGES = ("gate", "run", "tools", "types")
 _PLAYERS = ("adaptive", "attacks", "declared", "planner", "plans", "play", "policies", "world")
 
@@ -69,22 +68,3 @@ def settings(versions: dict[str, str]) -> dict[str, str]:
     for each in [*files, *[here / f"{name}.py" for name in _PLAYERS]]:
         source.update(each.read_bytes())
     return {**versions, "code": source.hexdigest()[:16]}
-
-
-def agree(folder: Path, wanted: dict[str, str]) -> None:
-    """Keep the settings beside the lines. Raises `Problem` when lines of other settings are there."""
-    path = folder / SETTINGS
-    try:
-        kept: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except FileNotFoundError:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(wanted), indent=2) + b"\n")
-        return
-    except msgspec.MsgspecError as error:
-        raise Problem(f"{path} cannot be read ({error}): delete the folder, or choose another with --out") from None
-    other = [name for name in sorted({*kept, *wanted}) if kept.get(name) != wanted.get(name)]
-    if other:
-        told = "; ".join(f"{name} was {kept.get(name)} and is now {wanted.get(name)}" for name in other)
-        raise Problem(
-            f"{folder} holds cases that cannot stand beside new ones: {told}. Choose another folder with --out; its "
-            "plans.jsonl may be copied there, so that no model is asked again"
-        )

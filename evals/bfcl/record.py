@@ -14,8 +14,9 @@ from counterfoil.cli.problem import Problem
 from counterfoil.types.json import canonical
 from counterfoil.types.message import Message
 from counterfoil.types.request import ToolSpec
+from evals.settings import agree
 
-CASES, SETTINGS = "cases.jsonl", "settings.json"
+CASES = "cases.jsonl"
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -62,7 +63,7 @@ class Record:
         if folder is None:
             return
         folder.mkdir(parents=True, exist_ok=True)
-        _agree(folder, settings)
+        agree(folder, settings, "Run with the same settings, or choose another folder with --out")
         path = folder / CASES
         whole = _read(path, self.rows)
         self._file = path.open("ab")
@@ -92,24 +93,6 @@ class Record:
         if self._file is not None:
             self._file.write(msgspec.json.encode(row) + b"\n")
             self._file.flush()
-
-
-def _agree(folder: Path, settings: dict[str, Any]) -> None:
-    path = folder / SETTINGS
-    try:
-        kept: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except FileNotFoundError:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(settings), indent=2) + b"\n")
-        return
-    except msgspec.MsgspecError as error:
-        raise Problem(f"{path} cannot be read ({error}): delete it, or choose another folder with --out") from None
-    other = [name for name in sorted({*kept, *settings}) if kept.get(name) != settings.get(name)]
-    if other:
-        told = "; ".join(f"{name} was {kept.get(name)!r} and is now {settings.get(name)!r}" for name in other)
-        raise Problem(
-            f"{folder} holds a run with other settings: {told}. Run with the same settings, or choose another folder "
-            "with --out"
-        )
 
 
 def _read(path: Path, rows: dict[Key, Row]) -> int:

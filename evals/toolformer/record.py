@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from counterfoil.cli.problem import Problem
+from evals.settings import agree
 from evals.toolformer.place import Passage
 
-CORPUS, SETTINGS = "corpus.jsonl", "settings.json"
+CORPUS = "corpus.jsonl"
 
 
 def passages(path: Path | None) -> list[str]:
@@ -38,7 +39,7 @@ class Record:
         if folder is None or self._path is None:
             return
         folder.mkdir(parents=True, exist_ok=True)
-        _agree(folder / SETTINGS, settings)
+        agree(folder, settings)
         data = self._path.read_bytes() if self._path.exists() else b""
         # A line that was being written when the run was stopped is written again.
         whole = data[: data.rfind(b"\n") + 1]
@@ -57,17 +58,3 @@ class Record:
         if self._path is not None:
             with self._path.open("ab") as file:
                 file.write(msgspec.json.encode(passage) + b"\n")
-
-
-def _agree(path: Path, settings: dict[str, Any]) -> None:
-    if not path.exists():
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(settings), indent=2) + b"\n")
-        return
-    try:
-        kept = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except msgspec.MsgspecError as error:
-        raise Problem(f"{path} cannot be read ({error}): delete it, or choose another folder with --out") from None
-    other = [name for name in sorted({*kept, *settings}) if kept.get(name) != settings.get(name)]
-    if other:
-        told = "; ".join(f"{name} was {kept.get(name)!r} and is now {settings.get(name)!r}" for name in other)
-        raise Problem(f"{path.parent} holds a run with other settings: {told}. Choose another folder with --out")

@@ -79,9 +79,9 @@ class Desk:
         self.known.read(tool, arguments, text, label, leaves)
         return label
 
-    def page(self, text: str = "Buy now.") -> Desk:
+    def page(self, text: str = "Buy now.", call_id: str = "") -> Desk:
         """Read a page that anybody may have written."""
-        self.known.read("open_page", {}, text, OUTSIDE)
+        self.known.read("open_page", {}, text, OUTSIDE, call_id=call_id)
         return self
 
     def hold(self, name: str, value: Any) -> Desk:

@@ -115,7 +115,7 @@ async def test_a_check_that_has_nothing_to_look_at_refuses() -> None:
 
 
 CALLED = Said(Message("assistant", (ToolCall("1.1", "refund", {"iban": ON_FILE, "amount": 48.0}),)))
-BEGUN = (Opened(ADA, provenance="default"), Planned((Intent("refund", open=("iban", "amount")),)), Said(user(PROMPT)))
+BEGUN = (Opened(ADA, provenance="default"), Said(user(PROMPT)), Planned((Intent("refund", open=("iban", "amount")),)))
 
 
 async def test_an_intent_is_given_back_when_its_call_is_judged_again() -> None:

@@ -23,6 +23,7 @@ from counterfoil import (
     Intent,
     Label,
     Limits,
+    Message,
     Refusal,
     RunErased,
     Scripted,
@@ -592,6 +593,13 @@ async def test_earlier_messages_with_names_in_them_taint_nothing_and_mean_nothin
     press = Press([FETCH])
     first = await press.harness.run(PROMPT, ADA)
     model = Scripted([[send("$v1")], [send("hi", to="new@x.example")], "Done."])
-    run = await press.another(model).run("Go on.", ADA, history=first.messages)
+    # What the model said then is vouched for, so that only what stands for the page could taint.
+    said = [
+        Message(each.role, tuple(Text(b.text, Label("config")) if isinstance(b, Text) else b for b in each.blocks))
+        for each in first.messages
+        if each.role == "assistant"
+    ]
+    earlier = [said.pop(0) if each.role == "assistant" else each for each in first.messages]
+    run = await press.another(model).run("Go on.", ADA, history=earlier)
     assert run.results["1.1"].code == "bad_arguments"
     assert [each["to"] for each in press.sent] == ["new@x.example"]

@@ -21,6 +21,7 @@ from counterfoil.tools.catalogue import Catalogue
 from counterfoil.types.entry import Record
 from counterfoil.types.error import CatalogueError, ConfirmationError, RunNotFound, SettlementError
 from counterfoil.types.grant import Always, Grant
+from counterfoil.types.message import Text
 
 Wake = Callable[[str], Awaitable[None]]
 """Has somebody go on with a run soon, given its id. Safe to call too often."""
@@ -197,8 +198,11 @@ class Decisions:
         """
         if not by:
             raise ConfirmationError("a name is needed: by=...")
-        if call_id not in (await self.read(run_id)).results:
+        result = (await self.read(run_id)).results.get(call_id)
+        if result is None:
             raise ConfirmationError(f"call {call_id} of run {run_id} has no result that could be vouched for")
+        if not all(isinstance(each, Text) for each in result.content):
+            raise ConfirmationError(f"the result of call {call_id} is more than text: only texts can be vouched for")
         await post(self, run_id, "declassify", call_id, by, {"call_id": call_id})
 
     async def _resting(self, status: Status) -> list[str]:

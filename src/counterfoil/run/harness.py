@@ -24,7 +24,7 @@ from counterfoil.run.resolve import Resolve, narrowed
 from counterfoil.run.run import Confirmation, Run
 from counterfoil.run.secrets import Held, Secrets, plain
 from counterfoil.run.state import State
-from counterfoil.run.step import standing, status
+from counterfoil.run.step import NUDGER, standing, status
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import Entry, Loaded, Opened, Planned, Said
@@ -224,11 +224,14 @@ class Harness(Decisions):
     ) -> tuple[Activation, Callable[[dict[str, Any]], Any] | None]:
         described, decode = output_of(output, self.catalogue) if output is not None else (None, None)
         message = prompt if isinstance(prompt, Message) else user(sound(prompt) if isinstance(prompt, str) else prompt)
+        earlier = list(history)
+        if any(each.name == NUDGER for each in (message, *earlier)):
+            raise CounterfoilError(f"{NUDGER!r} is the name under which the harness itself speaks: choose another")
         opened = self._opened(session, self._model_name, described)
         said: list[Entry] = [Said(message)]
         if plan is not None:  # after the prompt, because it is the plan for it: no model is asked for another
             said.append(Planned(plain(plan, self.catalogue), by="the application"))
-        if earlier := list(history):
+        if earlier:
             messages, repairs = repair(earlier)
             if self.catalogue.secretive:
                 held = self.secrets.apart(session.requester)

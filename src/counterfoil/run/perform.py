@@ -101,7 +101,8 @@ class Performer:
         if type(verdict) is Allowed and verdict.notes:
             content = (Text("".join(f"[note: {note}]\n" for note in verdict.notes)), *content)
         result, leaves = ToolResult(call.call.id, content, name=call.call.name), None
-        if self.labels is not None and not (type(value) is str and tool.how.bare):
+        # A text of which nothing is declared is an outsider's, unless what it was given by name had other readers.
+        if self.labels is not None and (self.handles is not None or type(value) is not str or not tool.how.bare):
             label, leaves = self.labels.result(result, call, tool, value)
             if label is not None:
                 result = ToolResult(call.call.id, content, name=call.call.name, label=label)

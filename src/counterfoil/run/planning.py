@@ -13,6 +13,7 @@ import msgspec
 
 from counterfoil.gate.provenance.known import Known
 from counterfoil.gate.provenance.leaves import scalars
+from counterfoil.gate.provenance.plan import says
 from counterfoil.run.reply import admit
 from counterfoil.run.scrub import has_placeholder
 from counterfoil.run.step import NUDGER
@@ -96,7 +97,8 @@ def intents(calls: Iterable[ToolCall], tools: Mapping[str, Tool], known: Known) 
             if name in properties and _settled(known, tool, name, value)
         }
         # An argument that need not be there and was not thought of is off the plan: a copy recipient, an attachment.
-        meant = {*call.arguments, *(tool.spec.parameters.get("required") or ())}
+        meant = {name for name, value in call.arguments.items() if says(value, tool.how.role(name))}
+        meant.update(tool.spec.parameters.get("required") or ())
         intent = Intent(
             tool.name, fixed, open=tuple(name for name in properties if name in meant and name not in fixed)
         )

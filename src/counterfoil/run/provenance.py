@@ -12,7 +12,6 @@ import msgspec
 from counterfoil.gate.provenance.known import Known
 from counterfoil.run.secrets import Held
 from counterfoil.run.state import Call, State
-from counterfoil.run.step import NUDGER
 from counterfoil.tools.result import project, to_builtins
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import (
@@ -26,8 +25,8 @@ from counterfoil.types.entry import (
     Said,
     Settled,
 )
-from counterfoil.types.label import NEUTRAL, Integrity, Label, Leaves, join, join_all
-from counterfoil.types.message import Media, Message, Text, ToolResult
+from counterfoil.types.label import NEUTRAL, Label, Leaves, join, join_all
+from counterfoil.types.message import Block, Media, Message, Opaque, Text, ToolCall, ToolResult
 from counterfoil.types.session import Session
 from counterfoil.types.verdict import Allowed
 
@@ -45,38 +44,63 @@ def again(entries: Sequence[Entry], opened: Opened) -> Known | None:
         else each
         for each in entries
     ]
-    return State(earlier).known
+    known = State(earlier).known
+    if known is not None:
+        known.plan.retire()  # what was carried out under other terms did not say which intent it was
+    return known
 
 
 def _said(state: State, known: Known, entry: Said) -> None:
     message = entry.message
-    if message.role != "assistant":
+    if message.role == "assistant":
+        for block in message.blocks:
+            if type(block) is not ToolCall:
+                _replied(known, block)
+            elif state.outside:  # nobody here knows what its author had read, unless the call says so
+                known.say("", block.label or Label("untrusted", "what the caller had read"))
+        known.turn()
+    elif not entry.notes:  # the harness itself says nothing of its own
+        if message.role == "user":
+            known.plan.retire()
         _heard(known, message)
-        return
-    if state.outside:  # nobody here knows what its author had read, unless the call says so
-        for call in message.calls:
-            known.say("", call.label or Label("untrusted", "what the caller had read"))
-    known.turn()
+
+
+def _replied(known: Known, block: Block) -> None:
+    """Take up what a model had before it when it wrote the rest of its reply: what its provider ran or looked up."""
+    match block:
+        case Text(text, Label() as label):
+            known.say(text, label)
+        case Media(label=Label() as label):
+            known.say("", label)
+        case Opaque():
+            known.say("", block.label or Label("untrusted", "what the model's provider added"))
+        case _:
+            pass
 
 
 def _loaded(state: State, known: Known, entry: Loaded) -> None:
     for message in entry.messages:
         if message.role == "assistant":
+            _heard(known, message)
             known.turn()
         else:
             _heard(known, message)
 
 
+_EARLIER = {"user": Label("user"), "system": Label("config")}
+"""Whose words a message has that does not say so. Those of other roles may repeat what anybody wrote."""
+
+
 def _heard(known: Known, message: Message) -> None:
-    if message.name == NUDGER:
-        return
-    own = Label("user" if message.role == "user" else "config")
+    own = _EARLIER.get(message.role, Label("untrusted", f"an earlier {message.role} message"))
     for block in message.blocks:
         match block:
             case Text(text, label):
                 known.say(text, label or own)
             case Media(label=Label() as label):
                 known.say("", label)
+            case Opaque():
+                known.say("", block.label or own)
             case ToolResult():
                 known.say(block.text, block.label or Label("untrusted", block.name or "an earlier result"))
             case _:
@@ -84,18 +108,11 @@ def _heard(known: Known, message: Message) -> None:
 
 
 def _finished(state: State, known: Known, entry: Finished) -> None:
-    result, handle = entry.result, entry.handle
-    call = state.calls[result.call_id]
-    if handle is not None:
-        known.hold(call.call.name, handle)
-    elif result.is_error:
-        _read(known, call, result, None)
-    else:  # the same as `_read`, without a call
-        name = call.call.name
-        label = result.label
-        if label is None:
-            label = _outside(name)
-        known.read(name, call.arguments or {}, partial(_text, call, result), label, entry.leaves)
+    call = state.calls[entry.result.call_id]
+    if entry.handle is not None:
+        known.hold(call.call.name, entry.handle)
+    else:
+        _read(known, call, entry.result, entry.leaves)
 
 
 def _answered(state: State, known: Known, entry: Answered) -> None:
@@ -117,7 +134,7 @@ def _planned(state: State, known: Known, entry: Planned) -> None:
 def _declassified(state: State, known: Known, entry: Declassified) -> None:
     call = state.calls[entry.call_id]
     if call.result is not None:
-        known.declassify(_text(call, call.result))
+        known.declassify(entry.call_id, _text(call, call.result))
 
 
 LEARN: dict[type[Entry], Callable[[State, Known, Any], None]] = {
@@ -136,9 +153,9 @@ def _read(known: Known, call: Call, result: ToolResult, leaves: Leaves | None) -
     name = call.call.name
     label = _outside(name) if result.label is None else result.label
     if result.is_error:  # it taints, and is none of the results that a plan's rules look into
-        known.say(result.text, label)
+        known.say(result.text, label, result.call_id)
     else:
-        known.read(name, call.arguments or {}, partial(_text, call, result), label, leaves)
+        known.read(name, call.arguments or {}, partial(_text, call, result), label, leaves, result.call_id)
 
 
 @lru_cache(maxsize=1024)
@@ -161,8 +178,6 @@ class Labels:
         self._state = state
         self.session = session
         self.held = held
-        self._inputs: dict[str, dict[str, Integrity]] = {}
-        """Of the calls that are running."""
 
     @property
     def known(self) -> Known:
@@ -174,8 +189,7 @@ class Labels:
     def handed_on(self, call: Call, tool: Tool) -> Label | None:
         """The label of what a call hands on."""
         try:
-            inputs = self._inputs[call.call.id] = self.known.inputs(tool.name, tool.how, call.arguments or {})
-            return self.known.handed_on(tool.name, inputs, call.arguments or {})
+            return self.known.handed_on(tool.name, tool.how, call.arguments or {})
         except Exception:  # a call must not fail for want of a label
             log.exception("%s (call %s): what it hands on could not be labelled", tool.name, call.call.id)
             return tool.how.outside
@@ -191,12 +205,14 @@ class Labels:
     def result(self, result: ToolResult, call: Call, tool: Tool, value: Any) -> tuple[Label | None, Leaves | None]:
         """The label of a result, where it is another than that of which nothing is declared; and those inside it."""
         settled = tool.how.settled
-        if settled is not None and type(value) is str and not self._inputs and not self._state.marked:
+        if settled is not None and type(value) is str and not self._state.marked:
             return settled
         try:
             labels = [each.label for each in result.content if each.label is not None]
             if (carried := self.known.carried(call.arguments or {})) is not NEUTRAL:
                 labels.append(carried)  # what it was given in private it may repeat
+            if tool.how.default == "typed" and any(isinstance(each, Media) for each in result.content):
+                labels.append(tool.how.outside)  # a picture can carry orders, whatever is said of it
             given = join_all(labels) if labels else None
             plain = _text(call, result) if _blocks(value) else self._plain(tool, value)
             label, leaves = self.known.label_result(
@@ -206,7 +222,6 @@ class Labels:
                 plain,
                 requester=self.session.requester,
                 given=given,
-                inputs=self._inputs.pop(call.call.id, None),
             )
         except Exception:  # what took effect did so, whatever is wrong with its labels: nothing of it is trusted then
             log.exception("%s (call %s): its result could not be labelled", tool.name, call.call.id)

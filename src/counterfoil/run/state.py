@@ -29,7 +29,7 @@ from counterfoil.types.entry import (
 from counterfoil.types.handle import Handle, revealed
 from counterfoil.types.history import Growing
 from counterfoil.types.json import canonical
-from counterfoil.types.message import Code, Message, Text, ToolCall, ToolResult
+from counterfoil.types.message import Code, Message, Reasoning, Text, ToolCall, ToolResult
 from counterfoil.types.outcome import Outcome
 from counterfoil.types.request import Output
 from counterfoil.types.session import Session
@@ -134,6 +134,7 @@ class State:
         self.FOLDS[type(entry)](self, entry)
 
     def _opened(self, entry: Opened) -> None:
+        self.follow()  # what was read before, as it was opened then
         self.session, self.outside, self.output = entry.session, entry.outside, entry.output
         self._planning = entry.planning
         terms = None if entry.provenance in (None, "off") else (entry.vouched, entry.me)
@@ -154,12 +155,6 @@ class State:
 
     def _said(self, entry: Said) -> None:
         message = entry.message
-        if self._terms is not None:
-            self._unread.append(entry)
-            if not self.marked and (self.outside or message.role != "assistant"):
-                self.marked = self.outside or not all(
-                    type(each) is Text and each.label is None for each in message.blocks
-                )
         self.messages.append(message)
         if message.role == "assistant":
             self._replied(entry, message)
@@ -169,7 +164,11 @@ class State:
             self.exchange = len(self.calls)
             self.ended = self.answer = None
             self.last_words = False
-            self._unplanned = self._planning
+            self._unplanned = True
+        if self._terms is not None:
+            self._unread.append(entry)
+            if not self.marked and (self.outside or len(self.open) < len(message.blocks)):  # it is not calls alone
+                self.marked = self.outside or not _plain(message)
 
     def _replied(self, entry: Said, message: Message) -> None:
         self.turn += 1
@@ -381,7 +380,7 @@ class State:
     @property
     def plan_due(self) -> bool:
         """Whether the model is to be asked what it means to do: nobody has said so, and it has read nothing yet."""
-        return self._unplanned and (known := self.known) is not None and not known.tainted
+        return self._planning and self._unplanned and (known := self.known) is not None and not known.tainted
 
     @property
     def unsettled(self) -> list[Call]:
@@ -407,6 +406,17 @@ class State:
 
 
 _OWN = frozenset({"user", "config", "system"})
+
+
+def _plain(message: Message) -> bool:
+    """Whether a message is what its role says: the words of the requester, of the application, or of the model."""
+    for each in message.blocks:
+        if isinstance(each, Text):
+            if each.label is not None or message.role == "tool":
+                return False
+        elif message.role != "assistant" or not isinstance(each, ToolCall | Reasoning):
+            return False
+    return True
 
 
 @functools.cache

@@ -38,7 +38,7 @@ def walk(records: Sequence[Record]) -> list[str]:
             found.append(f"record {record.seq} ({entry.__struct_config__.tag}) {problem}")
         try:
             state.apply(entry)
-        except (KeyError, AssertionError) as error:
+        except (LookupError, AssertionError) as error:
             found.append(f"record {record.seq} cannot be applied: {error}")
             break
     return found
@@ -58,6 +58,8 @@ def _follows(state: State, entry: Entry) -> str | None:
             return "is a message while calls are open" if state.open else None
         case Ended(outcome) if outcome.kind == "limit" and outcome.which != "seconds":
             return None if isinstance(next_step(state), Stop) else "stops at a ceiling that was not reached"
+        case Planned() if state.open:
+            return "is a plan while calls are open"
         case Planned(by_model=True) if state.known is not None and state.known.tainted:
             return "is a plan of the model's after it had read what others can write"
         case Planned(by_model=True):
@@ -67,10 +69,19 @@ def _follows(state: State, entry: Entry) -> str | None:
             return None if call is not None and call.result is not None else "vouches for a result that is not there"
         case Finished(result):
             return _of_call(state.calls.get(result.call_id), entry)
+        case Judged(call_id, intent=int(number)) if not _may_spend(state, state.calls.get(call_id), number):
+            return "carries out an intent that is not in the plan, or not any more"
         case Judged(call_id) | Started(call_id) | Doubted(call_id) | Answered(call_id) | Settled(call_id):
             return _of_call(state.calls.get(call_id), entry)
         case _:
             return None
+
+
+def _may_spend(state: State, call: Call | None, number: int) -> bool:
+    plan = state.known.plan if state.known is not None else None
+    if plan is None or call is None or not plan.current <= number < len(plan.intents):
+        return False
+    return number not in plan.spent and plan.intents[number].tool == call.call.name
 
 
 def _of_call(call: Call | None, entry: Entry) -> str | None:

@@ -102,6 +102,8 @@ def labelling(
     name: str, returns: Collection[str] | dict[str, Integrity] | None, trust: Trust | None
 ) -> tuple[tuple[str, ...] | None, Trust | None]:
     """Tell apart the two forms of a tool's `returns`: the fields to keep, and what the labels of its fields are."""
+    if isinstance(returns, str):
+        raise CatalogueError(f"{name}: returns={returns!r} is no list of fields: for a label, trust=Trust(returns=...)")
     if not is_object(returns):
         return None if returns is None else tuple(returns), trust
     if trust is not None and trust.returns is not None:

@@ -7,7 +7,8 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
-from counterfoil.types.message import Block, Message, Text, ToolCall, ToolResult
+from counterfoil.types.label import Label
+from counterfoil.types.message import Block, Media, Message, Text, ToolCall, ToolResult
 
 T = TypeVar("T")
 
@@ -189,7 +190,17 @@ class Repair:
         """Keep what a message says beside results, and beside calls that no model made."""
         if message.calls:
             self.notes.append(f"dropped {len(message.calls)} call(s) in a message of the {message.role}")
-        rest = tuple(block for block in message.blocks if not isinstance(block, ToolResult | ToolCall))
+        rest: tuple[Block, ...] = tuple(
+            block for block in message.blocks if not isinstance(block, ToolResult | ToolCall)
+        )
         if rest:
-            role = "user" if message.role == "tool" else message.role
+            role = message.role
+            if role == "tool":  # in a place of the requester's, it must not pass for their words
+                role, rest = "user", tuple(_outsiders(block) for block in rest)
             self.out.append(Message(role, rest, message.name, message.ext))
+
+
+def _outsiders(block: Block) -> Block:
+    if isinstance(block, Text | Media) and block.label is None:
+        return msgspec.structs.replace(block, label=Label("untrusted", "a tool message"))
+    return block

@@ -19,7 +19,7 @@ class Provenance:
     def __call__(self, attempt: Attempt) -> Verdict:
         """Judge one attempt."""
         tool = attempt.tool
-        known = None if attempt.follow is None else attempt.follow()
+        known = attempt.known
         assert known is not None, "a run that is judged by what it has read follows what it reads"
         ruling = rule(known, tool.name, tool.how, attempt.written, self.mode)
         attempt.intent = ruling.intent

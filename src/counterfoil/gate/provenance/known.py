@@ -36,7 +36,7 @@ _AS_INPUT: dict[Origin, Integrity] = {Origin.USER: "user", Origin.CONFIG: "confi
 class _Read:
     """One text: a result, or what was said. It is looked into later, if at all."""
 
-    __slots__ = ("_folded", "_text", "_value", "arguments", "clean", "label", "leaves", "tool")
+    __slots__ = ("_folded", "_text", "_value", "arguments", "call_id", "clean", "label", "leaves", "tool")
 
     def __init__(
         self,
@@ -46,8 +46,10 @@ class _Read:
         label: Label,
         leaves: Leaves | None = None,
         clean: bool = False,
+        call_id: str = "",
     ) -> None:
         self.tool = tool
+        self.call_id = call_id
         self.arguments = arguments
         self._text = text
         self.label = label
@@ -92,7 +94,7 @@ class _Read:
             return None
 
 
-_Given = tuple[str, Mapping[str, Any], str | Callable[[], str], Label, Leaves | None, bool]
+_Given = tuple[str, Mapping[str, Any], str | Callable[[], str], Label, Leaves | None, bool, str]
 
 
 class Known:
@@ -126,6 +128,8 @@ class Known:
         self._reads: dict[str, list[_Read]] = {}
         self._texts: list[_Read] = []
         self._spoke = False
+        self._marked = NEUTRAL
+        """The label that the two below are of."""
         self.steered = False
         """Whether something untrusted was in the context when the model wrote what is judged now.
 
@@ -136,14 +140,14 @@ class Known:
 
     # -- what enters
 
-    def say(self, text: str, label: Label) -> None:
-        """Take up a text that is no tool's result: of the requester, the application, or pasted in by one of them."""
+    def say(self, text: str, label: Label, call_id: str = "") -> None:
+        """Take up a text that no rule of a plan looks into: of the requester, the application, pasted in, an error."""
         self._look()  # what was read before must be seen with the words that there were then
         if label.integrity == "user":
             self._user.add(text)
         elif label.integrity == "config":
             self._config.add(text)
-        read = _Read("", {}, text, label)
+        read = _Read("", {}, text, label, call_id=call_id)
         if label.integrity == "typed":
             self._typed.add_text(text, read)
         self._join(label)
@@ -157,9 +161,10 @@ class Known:
         text: str | Callable[[], str],
         label: Label,
         leaves: Leaves | None = None,
+        call_id: str = "",
     ) -> None:
         """Take up the result of a call, as `label` labelled it. `text` may be what gives it, if somebody asks."""
-        self._unsorted.append((tool, arguments, text, label, leaves, not self.steered))
+        self._unsorted.append((tool, arguments, text, label, leaves, not self.steered, call_id))
         integrity = label.integrity
         if integrity != self.label.integrity or label.readers is not None or label.secret:
             self._join(label)
@@ -167,12 +172,12 @@ class Known:
     def _sort(self) -> None:
         """Put what was read where it is looked for. Most of it never is."""
         unsorted, self._unsorted = self._unsorted, []
-        for tool, arguments, text, label, leaves, clean in unsorted:
-            read = _Read(tool, arguments, text, label, leaves, clean)
-            self._reads.setdefault(tool, []).append(read)
-            if leaves is not None:
+        for given in unsorted:
+            read = _Read(*given)
+            self._reads.setdefault(read.tool, []).append(read)
+            if read.leaves is not None:
                 self._pending.append(read)
-            if label.integrity == "untrusted":
+            if read.label.integrity == "untrusted":
                 self._texts.append(read)
 
     def hold(self, tool: str, handle: Handle) -> None:
@@ -182,10 +187,12 @@ class Known:
 
     def turn(self) -> None:
         """The model spoke: what it asks for from now on, it asks having read all that there is so far."""
-        worst = self.label.integrity
-        self._spoke, self.steered, self.chosen = True, worst == "untrusted", worst == "typed"
+        self._spoke = True
+        if self.label is not self._marked:
+            self._mark()
 
     def _mark(self) -> None:
+        self._marked = self.label
         worst = self.label.integrity
         self.steered, self.chosen = worst == "untrusted", worst == "typed"
 
@@ -220,11 +227,11 @@ class Known:
         """Whether a person approved a value in that place."""
         return (tool, argument, key(value)) in self._endorsed
 
-    def declassify(self, text: str) -> None:
-        """A person vouches for one text that was read: its words are theirs. The others taint the context still."""
+    def declassify(self, call_id: str, text: str) -> None:
+        """A person vouches for what one call returned: its words are theirs. The others taint the context still."""
         self._look()
         self._user.add(text)
-        self._texts = [each for each in self._texts if each.text != text]
+        self._texts = [each for each in self._texts if each.call_id != call_id]
         if self.tainted and not self._texts:
             self.label = msgspec.structs.replace(self.label, integrity="typed")
             self.tainted = False
@@ -312,23 +319,18 @@ class Known:
         *,
         requester: str = "",
         given: Label | None = None,
-        inputs: Mapping[str, Integrity] | None = None,
     ) -> tuple[Label, Leaves | None]:
-        """Label what a call returned: its value as JSON, before it is cut. `given` is the label the tool put on it.
-
-        `inputs` are those of the call, where they are known already.
-        """
+        """Label what a call returned: its value as JSON, before it is cut. `given` is the label the tool put on it."""
         if given is None and how.bare and isinstance(value, str):
             return how.outside, None
-        if how.declared and inputs is None and (how.finer or not self.unmarked):
-            inputs = self.inputs(tool, how, arguments)
+        counts = how.declared and (how.finer or not self.unmarked)
         return label_value(
             value,
             how,
             tool,
             me=self.me,
             requester=requester,
-            inputs=inputs if how.declared else None,
+            inputs=self.inputs(tool, how, arguments) if counts else None,
             given=given,
             made=how.act_of(arguments) not in ("read", "fetch"),
         )
@@ -350,10 +352,10 @@ class Known:
                     found[key(each)] = lowest(integrity, found.get(key(each), integrity))
         return found
 
-    def handed_on(self, tool: str, inputs: Mapping[str, Integrity], arguments: Mapping[str, Any]) -> Label:
+    def handed_on(self, tool: str, how: Handling, arguments: Mapping[str, Any]) -> Label:
         """The label of what a call hands on: the worst of its text arguments, and of what is in private in any."""
         worst: Integrity = "user"
-        for integrity in inputs.values():
+        for integrity in self.inputs(tool, how, arguments).values():
             worst = lowest(worst, integrity)
         carried = self.carried(arguments)
         label = Label(worst, tool if worst == "untrusted" else "", self.label.readers, self.label.secret)

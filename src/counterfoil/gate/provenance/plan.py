@@ -40,6 +40,8 @@ class Plan:
         self.spent: set[int] = set()
         self.guessed: set[int] = set()
         """Those that a model declared: it fixes what it can, so the requester's words are no value for the rest."""
+        self.current = 0
+        """From which on the intents are for what the requester said last."""
         self.declared = False
         """Whether somebody said what is meant; nothing may be."""
 
@@ -50,13 +52,21 @@ class Plan:
             self.guessed.update(range(len(self.intents), len(self.intents) + len(intents)))
         self.intents.extend(intents)
 
+    def retire(self) -> None:
+        """The requester has spoken again: what was meant for their earlier words is meant no more."""
+        self.current = len(self.intents)
+
+    def _open(self) -> list[int]:
+        """The numbers of the intents that may still be carried out."""
+        return [number for number in range(self.current, len(self.intents)) if number not in self.spent]
+
     def find(self, tool: str, arguments: Mapping[str, Any], how: Handling, results: Results) -> int | None:
         """The intent, not yet spent, that a call carries out: of several the one that leaves the least open."""
         found: int | None = None
-        for number, intent in enumerate(self.intents):
-            if number in self.spent or (found is not None and len(intent.open) >= len(self.intents[found].open)):
-                continue
-            if not differences(intent, tool, arguments, how, results):
+        for number in self._open():
+            intent = self.intents[number]
+            narrower = found is None or len(intent.open) < len(self.intents[found].open)
+            if narrower and not differences(intent, tool, arguments, how, results):
                 found = number
         return found
 
@@ -66,8 +76,8 @@ class Plan:
         """The unspent intent for the same tool that a call differs least from, and what it has where they differ."""
         found = [
             (intent, differences(intent, tool, arguments, how, results))
-            for number, intent in enumerate(self.intents)
-            if intent.tool == tool and number not in self.spent
+            for intent in map(self.intents.__getitem__, self._open())
+            if intent.tool == tool
         ]
         return min(found, key=lambda each: len(each[1]), default=None)
 
@@ -80,7 +90,7 @@ class Plan:
             and given <= {*intent.fixed, *intent.open}
             and keys <= intent.fixed.keys()
             and all(same(arguments.get(name), value) for name, value in intent.fixed.items())
-            for intent in self.intents
+            for intent in self.intents[self.current :]
         )
 
     def spend(self, number: int) -> None:

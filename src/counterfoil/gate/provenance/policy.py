@@ -62,9 +62,9 @@ def rule(
         if (known.chosen or known.handles) and (why := case.untainted(number)) is not None:
             return case.ask(why, number)
         return FINE if number is None else Ruling(intent=number)
-    if mode == "strict" or not known.plan.declared:
-        return case.ask("OFF_PLAN")
     number = case.planned()
+    if mode == "strict" or not known.plan.declared:
+        return case.ask("OFF_PLAN", number)
     if number is None:
         return case.off_plan()
     case.intent, case.guessed = known.plan.intents[number], number in known.plan.guessed
