@@ -259,7 +259,8 @@ async def test_copies_beside_the_call_are_replaced_too(tmp_path: Path) -> None:
         ToolCall("d", "mail", {"body": f"it is {PASSWORD}"}, ext={"w": PASSWORD}),
     )
     reply = Reply(Message("assistant", blocks, ext={"w": {"raw": escaped}}), "tool_calls")
-    run, model, raw, _ = await play(tmp_path, [reply, "done"], world)
+    # What its provider adds could have steered the calls beside it; that is not the matter here.
+    run, model, raw, _ = await play(tmp_path, [reply, "done"], world, gate=Gate(provenance="off"))
     # The model wrote those itself, so the tools get what it wrote.
     assert world.given == [(PASSWORD, PASSWORD), f"it is {PASSWORD}"]
     nowhere(raw, run.entries, model.requests)

@@ -141,7 +141,7 @@ def test_cases_that_other_code_judged_are_not_put_beside_new_ones(
     settings = json.loads(path.read_text())
     path.write_text(json.dumps(settings | {"code": "another"}))
     assert main(["--out", str(package)]) == 2
-    assert f"code was another and is now {settings['code']}" in capsys.readouterr().err
+    assert f"code was 'another' and is now '{settings['code']}'" in capsys.readouterr().err
     assert play(*SUITES, "--report")["none"]["tasks"] == 3
 
 
