@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import psycopg
 import pytest
 from postgres_server import PASSWORD, PostgresServer
 
@@ -406,12 +407,7 @@ async def test_who_lost_its_connection_may_lose_its_run_and_is_fenced(postgres: 
         assert [info.status for info in await second.runs()] == ["running"]
         first.writer.beat = 1_000  # it does not look by itself
         await anyio.sleep(2.1)
-        key = first.writer.key
-        postgres.sql(
-            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' "  # noqa: S608
-            f"AND ((classid::bigint << 32) | objid::bigint) = {key}",
-            name(url),
-        )
+        postgres.sql(ending(first), name(url))
         assert [info.status for info in await second.runs(status="ready")] == ["ready"]
         mine, records = await second.claim("r")
         assert (mine.epoch, len(records)) == (2, 1)
@@ -428,6 +424,14 @@ async def test_who_lost_its_connection_may_lose_its_run_and_is_fenced(postgres: 
         assert texts(await second.read("r")) == ["1", "2"]
 
 
+def ending(journal: PostgresJournal) -> str:
+    """The statement that ends the connection with which a journal writes."""
+    return (
+        f"SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' "  # noqa: S608
+        f"AND ((classid::bigint << 32) | objid::bigint) = {journal.writer.key}"
+    )
+
+
 async def test_an_idle_owner_takes_its_lock_again_by_itself(postgres: PostgresServer) -> None:
     url = postgres.database()
     async with opened(url) as first, opened(url) as second:
@@ -441,6 +445,20 @@ async def test_an_idle_owner_takes_its_lock_again_by_itself(postgres: PostgresSe
         with pytest.raises(RunBusy):
             await second.claim("r")
         await log.commit(said(2))
+        await log.release("done")
+
+
+async def test_a_connection_that_breaks_while_it_is_made_anew_is_told_of_in_words(postgres: PostgresServer) -> None:
+    url = postgres.database()
+    async with opened(url, wait=2) as journal:
+        journal.writer.beat = 1_000  # it does not look by itself
+        await anyio.sleep(2.1)
+        with psycopg.connect(url, autocommit=True) as other:
+            postgres.sql(ending(journal), name(url))
+            other.execute("SELECT pg_advisory_lock_shared(%s)", (journal.writer.key,))
+            with pytest.raises(JournalError, match="a row of the run stays locked"):
+                await journal.create("r", "ada", said(1))
+        log = await journal.create("r", "ada", said(1))
         await log.release("done")
 
 

@@ -56,9 +56,9 @@ class _Line(Worker):
             db = self.server.connect(again=True)
             try:
                 self.greet(db)
-            except BaseException:
+            except BaseException as error:
                 db.close()
-                raise
+                raise self.server.explained(error) from error
             self._db = db
         return self._db
 
