@@ -175,6 +175,9 @@ def test_after_a_secret_was_read_nothing_but_the_users_words_leaves(mode: Any) -
     assert at.why("send_mail", mode, to="sarah@x.example", body="It is 4711") == "SECRET_IN_SESSION"
     assert at.why("send_mail", mode, to="sarah@x.example", body="Encoded: qx") == "SECRET_IN_SESSION"
     assert at.why("move_in", mode, city="4711") == "SECRET_IN_SESSION"
+    assert at.why("send_mail", mode, to="sarah@x.example", body=4711) == "SECRET_IN_SESSION"
+    assert at.why("send_mail", mode, to="sarah@x.example", body=[{"sum": 1.5}]) == "SECRET_IN_SESSION"
+    assert at.why("pay", mode, iban=4711) == "SECRET_IN_SESSION"
     assert at.why("write_file", mode, name="x", text="Encoded: qx") is None
 
 

@@ -76,6 +76,13 @@ def test_the_numbers_of_a_list_are_no_amounts(value: int) -> None:
     assert not words("1. Pay Bob. 2. Tell him.").contain(value)
 
 
+@pytest.mark.parametrize("value", [12345678901234568, 12345678901234568.0, 1e400, 9007199254740993])
+def test_every_digit_of_a_long_number_counts(value: float) -> None:
+    asked = words(f"Pay account 12345678901234567, 9007199254740992 and {'9' * 5000}.")
+    assert not asked.contain(value)
+    assert asked.contain(12345678901234567)
+
+
 def test_an_address_may_not_be_the_beginning_of_a_longer_one() -> None:
     asked = words("write to ann@corp.example.evil.test and to www.corp.example/private")
     assert not asked.contain("ann@corp.example")

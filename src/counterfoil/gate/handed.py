@@ -128,4 +128,4 @@ def _held_back(attempt: Attempt) -> set[str]:
     from counterfoil.gate.provenance.wording import for_model, ticket  # noqa: PLC0415 - the same
 
     held = ticket(attempt.run_id, attempt.call.id)
-    return {for_model(why, held, asked=False) for why in get_args(Why)}
+    return {for_model(why, held) for why in get_args(Why)}

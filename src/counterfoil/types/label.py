@@ -122,9 +122,12 @@ class Traced(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     value: Any
     """The part that is the matter; the whole argument where nothing is."""
     origin: str
+    """The name of its `Origin`; empty where the plan has the argument and the call has not."""
     role: str
     source: str = ""
     """What it was found in, in words, where it was found in something."""
     trusted: bool = True
     planned: Any = None
     """What the plan has there, when the call is off the plan by it."""
+    unplanned: bool = False
+    """Whether the call is off the plan by it, and the plan has nothing there."""

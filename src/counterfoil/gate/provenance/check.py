@@ -1,12 +1,16 @@
-"""The gate's fifth check: the policy as a verdict."""
+"""The gate's check of provenance: the policy as a verdict."""
 
 from __future__ import annotations
+
+import logging
 
 from counterfoil.gate.attempt import Attempt
 from counterfoil.gate.provenance.policy import rule
 from counterfoil.gate.provenance.wording import for_model, for_person, ticket
 from counterfoil.types.plan import Mode
 from counterfoil.types.verdict import ALLOWED, Confirm, Refusal, Verdict
+
+log = logging.getLogger("counterfoil.gate")
 
 
 class Provenance:
@@ -27,5 +31,13 @@ class Provenance:
             return ALLOWED
         if self.nobody:
             held = ticket(attempt.run_id, attempt.call.id)
-            return Refusal("untrusted_origin", for_model(ruling.why, held, asked=False))
+            log.info(
+                "%s (call %s of run %s) was held back: %s (%s)",
+                tool.name,
+                attempt.call.id,
+                attempt.run_id,
+                ruling.why,
+                held,
+            )
+            return Refusal("untrusted_origin", for_model(ruling.why, held))
         return Confirm(for_person(tool.name, ruling), code=ruling.why, arguments=ruling.traced)

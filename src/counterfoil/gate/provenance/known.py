@@ -16,7 +16,7 @@ from counterfoil.gate.provenance.akin import akin
 from counterfoil.gate.provenance.leaves import label_value, labelled, records, scalars
 from counterfoil.gate.provenance.plan import Plan, Result
 from counterfoil.gate.provenance.typed import Typed
-from counterfoil.gate.provenance.words import Words, fold, key
+from counterfoil.gate.provenance.words import Words, fold, key, whole
 from counterfoil.tools.guess import Handling, words_of
 from counterfoil.types.handle import Handle, told
 from counterfoil.types.json import is_object
@@ -372,11 +372,17 @@ class Known:
         wanted, searched = key(value), 0
         for each in reversed(self._texts):
             searched += len(each.text)
-            if wanted and wanted in each.folded:
+            if whole(each.folded, wanted) or (len(wanted) >= _SHORT and wanted in each.folded):
                 return each.source
             if searched > _SEARCHED:
                 break
         return ""
+
+    @property
+    def first_read(self) -> str:
+        """The first text of an outsider's that was read, for a person to read."""
+        self._sort()
+        return (self._texts[0].source if self._texts else "") or "text"
 
     def results(self, tool: str) -> Sequence[Result]:
         """The results of a tool in order, for the plan's rules."""

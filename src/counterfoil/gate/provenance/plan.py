@@ -70,6 +70,11 @@ class Plan:
                 found = number
         return found
 
+    def has_spent(self, tool: str, arguments: Mapping[str, Any], how: Handling, results: Results) -> bool:
+        """Whether a call was meant, and has been carried out already."""
+        meant = (self.intents[number] for number in self.spent if number >= self.current)
+        return any(not differences(intent, tool, arguments, how, results) for intent in meant)
+
     def nearest(
         self, tool: str, arguments: Mapping[str, Any], how: Handling, results: Results
     ) -> tuple[Intent, dict[str, Any]] | None:
@@ -133,7 +138,7 @@ def says(value: Any, role: RoleName) -> bool:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two JSON values are the same but for spelling: case and spaces, 3 and 3.0, cents."""
+    """Whether two JSON values are the same but for spelling: case and spaces, 3 and 3.0, the error of a calculation."""
     if type(first) is type(second) and isinstance(first, str | int) and first == second:
         return True
     if is_object(first) and is_object(second):
@@ -141,7 +146,9 @@ def same(first: Any, second: Any) -> bool:
     if is_array(first) and is_array(second):
         return len(first) == len(second) and all(same(a, b) for a, b in zip(first, second, strict=True))
     if _number(first) and _number(second):
-        return math.isclose(first, second, rel_tol=1e-9, abs_tol=0.005)
+        if first == second or (_whole(first) and _whole(second)):
+            return first == second  # of what may be the number of an account every digit counts
+        return math.isclose(first, second, rel_tol=1e-12, abs_tol=0.0)
     if isinstance(first, str) and _number(second):
         return key(second) == fold(first)
     if isinstance(second, str) and _number(first):
@@ -152,6 +159,10 @@ def same(first: Any, second: Any) -> bool:
 
 def _number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _whole(number: float) -> bool:
+    return isinstance(number, int) or number.is_integer()
 
 
 def resolve(pick: Pick, results: Sequence[Result]) -> Any:

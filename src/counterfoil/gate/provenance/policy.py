@@ -35,11 +35,14 @@ class Ruling(msgspec.Struct, frozen=True):
     """What the check says of a call: nothing against it (`why` is `None`), or why a person must see it.
 
     `traced` are the arguments as a person is shown them. `intent` is the one of the plan that the call carries out.
+    `plan` says what there is of a plan where the call is off it, `after` what was read that others can write.
     """
 
     why: Why | None = None
     traced: tuple[Traced, ...] = ()
     intent: int | None = None
+    plan: Literal["", "none", "other", "spent"] = ""
+    after: str = ""
 
 
 FINE = Ruling()
@@ -64,7 +67,7 @@ def rule(
         return FINE if number is None else Ruling(intent=number)
     number = case.planned()
     if mode == "strict" or not known.plan.declared:
-        return case.ask("OFF_PLAN", number)
+        return case.held(number)
     if number is None:
         return case.off_plan()
     case.intent, case.guessed = known.plan.intents[number], number in known.plan.guessed
@@ -136,7 +139,7 @@ class _Case:
             for argument in self.arguments:
                 acted_on = self.roles[argument] in ("target", "resource")
                 for leaf in self.leaves(argument):
-                    if not isinstance(leaf.value, str) or self.origin(argument, leaf) in _WORDS:
+                    if isinstance(leaf.value, bool) or self.origin(argument, leaf) in _WORDS:
                         continue
                     handle = known.handle(leaf.value)
                     hidden = handle is not None and handle.label is not None and handle.label.secret
@@ -239,15 +242,32 @@ class _Case:
 
     # -- what a person sees
 
+    def held(self, number: int | None) -> Ruling:
+        """Ask, where no plan counts: whatever the call does, what was read may be behind it."""
+        self.intent = None if number is None else self.known.plan.intents[number]
+        return self._unplanned("none", number)
+
     def off_plan(self) -> Ruling:
         """Ask, showing the difference from the nearest intent."""
+        plan, how, results = self.known.plan, self.how, self.known.results
         if not self.trace:
             return Ruling("OFF_PLAN")
-        nearest = self.known.plan.nearest(self.tool, self.arguments, self.how, self.known.results)
-        if nearest is not None:
-            self.meant = nearest[1]
-            self.wrong = {name: self.arguments.get(name) for name in nearest[1]}
+        if plan.has_spent(self.tool, self.arguments, how, results):
+            return self._unplanned("spent")
+        if (nearest := plan.nearest(self.tool, self.arguments, how, results)) is None:
+            return self._unplanned("other")
+        self.meant = nearest[1]
+        self.wrong = {name: self.arguments.get(name) for name in nearest[1]}
         return self.ask("OFF_PLAN")
+
+    def _unplanned(self, plan: Literal["none", "other", "spent"], number: int | None = None) -> Ruling:
+        """Ask, marking what others may have chosen."""
+        if not self.trace:
+            return Ruling("OFF_PLAN", intent=number)
+        self.sources()
+        self.active()
+        asked = self.ask("OFF_PLAN", number)
+        return msgspec.structs.replace(asked, plan=plan, after=self.known.first_read)
 
     def ask(self, why: Why, intent: int | None = None) -> Ruling:
         """A person must see the call."""
@@ -262,11 +282,18 @@ class _Case:
         else:
             value = self.arguments[argument]
         worst = max(leaves, key=lambda leaf: self.origin(argument, leaf), default=None)
+        missing = argument not in self.arguments
         origin = Origin.USER if worst is None else self.origin(argument, worst)
-        source = self.known.source(worst.value) if worst is not None and origin >= Origin.SYSTEM else ""
-        trusted = argument not in self.wrong
-        role = self.how.role(argument)
-        return Traced(argument, self._shown(value), origin.name, role, source, trusted, self.meant.get(argument))
+        return Traced(
+            argument,
+            self._shown(value),
+            "" if missing else origin.name,
+            self.how.role(argument),
+            self.known.source(worst.value) if worst is not None and origin in _ANOTHERS else "",
+            argument not in self.wrong,
+            self.meant.get(argument),
+            argument in self.meant and self.meant[argument] is None,
+        )
 
     def _shown(self, value: Any) -> Any:
         """A value as a person is shown it: what goes by a name is what they must see."""

@@ -30,6 +30,13 @@ _ORIGINS = {
     "MODEL": "written by the model after it read what others can write",
     "OUTSIDE": "written by others, and not shown to the model",
 }
+_THEIRS = frozenset({"USER", "CONFIG"})
+_UNPLANNED = {
+    "": "differs from the plan",
+    "none": "is asked for",
+    "other": "is not in the plan, and asked for",
+    "spent": "was planned, has been done already, and is asked for again",
+}
 _SHOWN = 120
 
 
@@ -38,10 +45,9 @@ def ticket(run_id: str, call_id: str) -> str:
     return hashlib.sha256(f"{run_id}/{call_id}".encode()).hexdigest()[:8]
 
 
-def for_model(why: Why, ticket: str, *, asked: bool) -> str:
-    """What the model reads: whether a person was asked, or nobody can be."""
-    then = "A person has been asked." if asked else "Nobody can be asked, so it was not done."
-    return f"{why} ({ticket}). {_HELD[why]} {then} Do not retry; go on with the rest."
+def for_model(why: Why, ticket: str) -> str:
+    """What the model reads where nobody can be asked."""
+    return f"{why} ({ticket}). {_HELD[why]} Nobody can be asked, so it was not done. Do not retry; go on with the rest."
 
 
 def for_person(tool: str, ruling: Ruling) -> str:
@@ -49,12 +55,14 @@ def for_person(tool: str, ruling: Ruling) -> str:
     wrong = [each for each in ruling.traced if not each.trusted]
     if ruling.why == "SECRET_IN_SESSION":
         opening = f"{tool} would send out text after secret or private data was read"
-    elif ruling.why == "OFF_PLAN" and not wrong:
-        opening = f"{tool} was not planned before text that others can write was read"
     elif ruling.why == "OFF_PLAN":
-        opening = f"{tool} differs from the plan"
+        opening = f"{tool} {_UNPLANNED[ruling.plan]}"
+        if ruling.after:
+            opening += f" after reading {ruling.after}, which others can write"
     elif ruling.why == "ACTIVE_CONTENT":
         opening = f"{tool} would pass on something that can be acted on"
+    elif all(each.origin in _THEIRS for each in wrong):
+        opening = f"{tool} has other words of the user's where the model's plan left a value to be read"
     else:
         opening = f"{tool} would act on something that the user did not give"
     return "; ".join([opening, *map(describe, wrong)])
@@ -62,10 +70,14 @@ def for_person(tool: str, ruling: Ruling) -> str:
 
 def describe(traced: Traced) -> str:
     """One argument in words: `recipient "UK12", in bill.txt, which others can write`."""
+    meant = " (the plan has nothing there)" if traced.unplanned else ""
+    if traced.planned is not None:
+        meant = f" (planned: {canonical(traced.planned).decode()[:_SHOWN]})"
+    if not traced.origin:
+        return f"{traced.argument} missing{meant}"
     value = canonical(traced.value).decode()
     shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
     found = f"in {traced.source}, which others can write" if traced.source else _ORIGINS[traced.origin]
-    meant = "" if traced.planned is None else f" (planned: {canonical(traced.planned).decode()[:_SHOWN]})"
     return f"{traced.argument} {shown}, {found}{meant}"
 
 

@@ -26,6 +26,8 @@ _QUOTES = "'\"`\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _MARKED = re.compile(r"[\d@._/:#+]")
 _WHEN = 64
 """What is longer than that is no date and no time of day."""
+_LONG = 100
+"""A number with more digits is none that anybody means."""
 _BEFORE_A_NAME = frozenset(("to", "with", "from", "named", "called"))
 LINK = re.compile(
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s'\"<>()\[\]]+|\bwww\.[^\s'\"<>()\[\]]+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\bmailto:[^\s'\"<>]+|"
@@ -101,7 +103,7 @@ class Words:
     def __init__(self) -> None:
         self._given: list[str] = []
         self._texts: list[tuple[str, str]] = []
-        self._numbers: set[float] = set()
+        self._numbers: set[int | float] = set()
         self._dates: set[tuple[int | None, int, int]] = set()
         self._clocks: set[tuple[int, int]] = set()
         self._years: set[int] = set()
@@ -123,7 +125,10 @@ class Words:
                     self._clocks.add(when.clock)
             self._years.update(int(each) for each in re.findall(rf"\b{_YEAR}\b", text))
             for number in _NUMBER.findall(_NO_AMOUNT.sub(" \0 ", rest)):
-                self._numbers.add(float(number.replace(",", "")))
+                if len(number) <= _LONG:
+                    digits = number.replace(",", "")
+                    # Of a long whole one, such as an account has, every digit counts.
+                    self._numbers.add(float(digits) if "." in digits else int(digits))
 
     def contain(self, value: Any, naming: frozenset[str] | None = None) -> bool:
         """Whether a leaf is there, whole.
@@ -135,7 +140,7 @@ class Words:
             return False
         self._look()
         if isinstance(value, int | float):
-            return float(value) in self._numbers
+            return value in self._numbers
         wanted = fold(str(value)).rstrip("/")
         if not wanted:
             return False
@@ -157,6 +162,11 @@ class Words:
         if (when.year, month, day) in self._dates:
             return True
         return (None, month, day) in self._dates and (when.year is None or not self._years or when.year in self._years)
+
+
+def whole(text: str, wanted: str) -> bool:
+    """Whether a folded text has another in it, and not as a part of a longer word or number."""
+    return wanted != "" and _found("", text, wanted, None)
 
 
 def _found(raw: str, low: str, wanted: str, naming: frozenset[str] | None) -> bool:
