@@ -118,10 +118,19 @@ def test_what_the_model_is_asked_does_not_depend_on_what_is_not_shown(first: str
 # -- as an argument
 
 
-async def test_a_name_stands_for_the_value_anywhere_in_the_arguments_but_not_inside_a_text() -> None:
-    press = Press([FETCH], [send("see $v1", copies=["$v1", "bob@x.example"])], page="sarah@x.example", provenance="off")
+async def test_a_name_stands_for_the_value_anywhere_in_the_arguments() -> None:
+    press = Press([FETCH], [send("see $v2", copies=["$v1", "bob@x.example"])], page="sarah@x.example", provenance="off")
     await press.harness.run(PROMPT, ADA)
-    assert press.sent == [{"to": "sarah@x.example", "body": "see $v1", "copies": ["sarah@x.example", "bob@x.example"]}]
+    assert press.sent == [{"to": "sarah@x.example", "body": "see $v2", "copies": ["sarah@x.example", "bob@x.example"]}]
+
+
+@pytest.mark.parametrize("body", ["see $v1", "$v1.", "$v1 $v1"])
+async def test_a_name_inside_a_longer_text_stands_for_nothing_and_is_not_sent_for_the_value(body: str) -> None:
+    press = Press([FETCH], [send(body)], page="sarah@x.example", provenance="off")
+    run = await press.harness.run(PROMPT, ADA)
+    assert press.sent == []
+    assert run.results["2.1"].code == "bad_arguments"
+    assert "has $v1 inside a longer text, where it stands for nothing. A name like" in run.results["2.1"].text
 
 
 async def test_a_name_that_stands_for_nothing_is_refused_with_what_there_is() -> None:

@@ -19,7 +19,7 @@ from counterfoil.tools.secret import SecretLost
 from counterfoil.tools.tool import Tool
 from counterfoil.tools.trust import is_opaque
 from counterfoil.types.entry import Finished
-from counterfoil.types.handle import Handle, name_of, names_in, told
+from counterfoil.types.handle import Handle, name_of, names_in, quoted_in, told
 from counterfoil.types.label import Label
 from counterfoil.types.message import Media, Text, ToolResult
 from counterfoil.types.verdict import Allowed, Refusal
@@ -56,6 +56,10 @@ class Handles:
         if unknown := sorted(names - handles.keys()):
             there = f" There are {', '.join(list(handles)[-_AT_ONCE:])}." if handles else " There is none yet."
             return _refused(attempt.tool, f"was given {', '.join(unknown)}, and no result has that name", there)
+        if quoted := sorted(set(quoted_in(written, handles))) if handles else []:
+            return _refused(
+                attempt.tool, f"has {', '.join(quoted)} inside a longer text, where it stands for nothing", ""
+            )
         if names:
             attempt.hand(Handed(written, handles))
         return None

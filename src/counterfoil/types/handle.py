@@ -54,6 +54,19 @@ def names_in(value: Any) -> Iterator[str]:
             yield from names_in(each)
 
 
+def quoted_in(value: Any, handles: Mapping[str, Handle]) -> Iterator[str]:
+    """Every such name of a result that is there inside a longer text, where it stands for nothing."""
+    if isinstance(value, str):
+        if "$v" in value and not _NAME.fullmatch(value):
+            yield from (name for name in _NAME.findall(value) if name in handles)
+    elif is_object(value):
+        for each in value.values():
+            yield from quoted_in(each, handles)
+    elif is_array(value):
+        for each in value:
+            yield from quoted_in(each, handles)
+
+
 def revealed(value: Any, handles: Mapping[str, Handle]) -> Any:
     """The same with each name replaced by what it stands for. Whoever gets it may change it."""
     if isinstance(value, str):
