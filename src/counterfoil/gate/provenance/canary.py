@@ -12,6 +12,7 @@ from typing import Any
 
 from counterfoil.gate.provenance.leaves import covers, integrity_of, label_value, walk
 from counterfoil.tools.guess import Handling
+from counterfoil.tools.tool import Tool
 from counterfoil.types.json import is_array, is_object
 from counterfoil.types.label import Integrity, Leaves
 
@@ -28,20 +29,24 @@ def fill(sample: Any, mark: str = MARK) -> Any:
     return mark if isinstance(sample, str) else sample
 
 
-def canary(how: Handling, value: Any, *, me: Collection[str] = (), mark: str = MARK) -> dict[str, Integrity]:
+def canary(tool: Tool | Handling, value: Any, *, me: Collection[str] = (), mark: str = MARK) -> dict[str, Integrity]:
     """What each field that has the mark in it is labelled as, by its path."""
-    label, leaves = label_value(value, how, "canary", me=me)
+    label, leaves = label_value(value, _how(tool), "canary", me=me)
     inside = leaves or Leaves(label.integrity)
     found = walk(value) if not isinstance(value, str) else walk([value])
     return {leaf.path: integrity_of(leaf, inside) for leaf in found if mark in str(leaf.value)}
 
 
-def leaks(how: Handling, value: Any, *, me: Collection[str] = (), mark: str = MARK) -> dict[str, Integrity]:
+def leaks(tool: Tool | Handling, value: Any, *, me: Collection[str] = (), mark: str = MARK) -> dict[str, Integrity]:
     """The fields in which the mark of an outsider comes out as something better than untrusted."""
-    return {path: each for path, each in canary(how, value, me=me, mark=mark).items() if each != "untrusted"}
+    return {path: each for path, each in canary(tool, value, me=me, mark=mark).items() if each != "untrusted"}
 
 
-def unused(how: Handling, sample: Any) -> list[str]:
+def unused(tool: Tool | Handling, sample: Any) -> list[str]:
     """The declared fields that a sample result does not have: misspelt, renamed, or never there."""
-    paths = {leaf.path for leaf in walk(sample)}
+    paths, how = {leaf.path for leaf in walk(sample)}, _how(tool)
     return [field for field in (*how.fields, *how.secret) if not any(covers(field, path) for path in paths)]
+
+
+def _how(tool: Tool | Handling) -> Handling:
+    return tool.how if isinstance(tool, Tool) else tool
