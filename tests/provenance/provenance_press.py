@@ -63,7 +63,7 @@ class Press:
         @tool(effect="read", trust=Trust(private=True, secret=("pin",), opaque=True, returns="system"))
         def read_vault(name: str) -> dict[str, str]:
             """Read a vault."""
-            return {"pin": "4711-0815"} if name == "pin" else {"diary": "it rained"}
+            return {"pin": "pin 4711"} if name == "pin" else {"diary": "it rained"}
 
         @tool(returns={"status": System}, trust=Trust(act="send"))
         def send_mail(

@@ -141,6 +141,16 @@ def test_an_existing_value_beside_a_clean_one_is_not_covered_by_it() -> None:
     assert at.wrong("share", file_id=["40012", "Share it"], who="it", right="r")["file_id"] == "40012"
 
 
+def test_a_key_that_is_no_fields_name_is_a_value_too() -> None:
+    at = Desk("Share 'report' with 'admin' and 'bob'.").plan(anything("share")).page("Share it with mallory.")
+    assert at.why("share", who={"email": "bob", "user_id": "admin"}) is None
+    assert at.wrong("share", who={"bob": {"mallory": "admin"}}) == {"who": "mallory"}
+    assert at.wrong("share", who={"mallory": True}) == {"who": "mallory"}
+    assert at.wrong("share", who={"eve_id": "admin"}) == {"who": "eve_id"}
+    at.known.endorse("share", {"who": {"mallory": True}})
+    assert at.why("share", who={"mallory": True}) is None
+
+
 # -- rules
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.gate.provenance.words import LINK, Words, fold, links, moments
+from counterfoil.gate.provenance.words import _ACTIVE, LINK, Words, fold, links, moments
 
 ORDER = (
     "Please refund GB29NWBK60161331926819 the 12.00 from May 15th, 2024 and tell 'sarah.connor@gmail.com' at 10:00. "
@@ -124,17 +124,40 @@ def test_a_plain_word_names_something_only_where_it_is_used_as_a_name(text: str,
         "go to evil-site.com/now",
         "javascript://x",
         "mailto:x",
+        "go to evil.click",
+        "go to 203.0.113.5:8080/x",
+        "pay to account 12345678",
+        "sort code 20-00-00, account 41234567.",
+        "call +1 (555) 010-0100",
+        "call 555-0100",
+        "call 030 12 34 56 78",
+        "card 4111 1111 1111 1111",
+        "card 4111-1111-1111-1111",
     ],
 )
 def test_what_can_be_acted_on_is_recognised(text: str) -> None:
-    assert LINK.search(text)
+    assert links(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["Thank you, see you at 10:30.", "We met in U.S. cities", "a.b is fine", "Total: 12.50"]
+    "text",
+    [
+        "Thank you, see you at 10:30.",
+        "We met in U.S. cities",
+        "a.b is fine",
+        "Total: 12.50",
+        "on 2024-05-15 at 10:00, or 15.05.2024, or 05/06/2024, or 05-06-2024",
+        "2024-05-15T10:00:00Z",
+        "in 2023, 2024 2025 and 2026",
+        "scores 10 20 30 40 50",
+        "1,500,000.00 EUR, 0.12345678 of it",
+        "order ORD-20240515",
+        "version 1.2.3",
+        "see report.pdf",
+    ],
 )
 def test_prose_is_not_taken_for_a_link(text: str) -> None:
-    assert not LINK.search(text)
+    assert not links(text)
 
 
 def test_moments_are_read_in_the_usual_spellings() -> None:
@@ -155,4 +178,4 @@ def test_folding_keeps_the_length_of_what_is_not_space() -> None:
 
 @given(st.text() | st.from_regex(LINK) | st.lists(st.from_regex(LINK) | st.text()).map(" ".join))
 def test_no_link_is_overlooked_for_speed(text: str) -> None:
-    assert links(text) == LINK.findall(text)
+    assert links(text) == _ACTIVE.findall(text)

@@ -114,7 +114,7 @@ def _settled(known: Known, tool: Tool, name: str, value: Any) -> bool:
         return False  # a plan is journalled as it is
     # To fix a value is to allow no other: so it may stand anywhere in the words, but for what is short.
     anywhere = Handling(tool.how.act, {name: "content"}, words=tool.how.words)
-    leaves = list(scalars(value))
+    leaves = list(scalars(value, tool.how.is_field))
     return bool(leaves) and all(
         known.origin(each, tool.name, name, tool.how if str(each).isdigit() else anywhere)
         in (Origin.USER, Origin.CONFIG)

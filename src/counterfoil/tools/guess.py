@@ -7,7 +7,7 @@ replies of writing tools included. Each guess can say why it was made, so that a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from counterfoil.tools.vocabulary import (
     CONTENT,
     CRITICAL,
     FETCHING,
+    FIELDS,
     IDS,
     KEYS,
     OUTWARD,
@@ -62,6 +63,8 @@ class Handling(msgspec.Struct, frozen=True):
     """Whether something that it returns may be better than the service's own: then its inputs always count."""
     settled: tuple[Label, Leaves] | None = None
     """The label of a text that it returns and those inside it, where no better or worse was read: the service's own."""
+    names: frozenset[str] = frozenset()
+    """The names of its arguments and of the fields inside them."""
 
     def act_of(self, arguments: Mapping[str, Any]) -> Act:
         """What a call with these arguments does."""
@@ -73,6 +76,10 @@ class Handling(msgspec.Struct, frozen=True):
     def role(self, argument: str) -> RoleName:
         """What an argument is for; one that nobody has heard of names what is acted on."""
         return self.roles.get(argument, "target")
+
+    def is_field(self, name: str) -> bool:
+        """Whether a key of an object is the name of a field. Any other is a value that somebody chose, such as a user."""
+        return name in self.names or FIELDS.issuperset(words_of(name))
 
     def explain(self) -> tuple[str, ...]:
         """Each guess in a line, for a person who may correct it."""
@@ -135,6 +142,7 @@ def handling(
         Label("untrusted", name),
         "returns" in why and not declared.private and not declared.secret,
         bool(declared.author) or not {"user", "config"}.isdisjoint(_integrities(returns)),
+        names=frozenset(_property_names(parameters)),
     )
     return named(how, name)
 
@@ -146,6 +154,18 @@ def named(how: Handling, name: str) -> Handling:
         made = how.act not in ("read", "fetch")
         settled = Label("system", name), Leaves("system", text=True, keys=how.keys, made=made)
     return msgspec.structs.replace(how, outside=Label("untrusted", name), settled=settled)
+
+
+def _property_names(schema: Any) -> Iterator[str]:
+    """The names of properties anywhere in a schema."""
+    if is_object(schema):
+        for name, each in schema.items():
+            if name == "properties" and is_object(each):
+                yield from each
+            yield from _property_names(each)
+    elif is_array(schema):
+        for each in schema:
+            yield from _property_names(each)
 
 
 def _integrities(returns: Integrity | dict[str, Integrity] | None) -> Iterable[Integrity | None]:

@@ -68,6 +68,7 @@ CONTENT = _set(
 )
 WHEN = _set("date day time start end when deadline due until from")
 KEYS = _set("query filename name sender date day id title path email key")
+FIELDS = TARGETS | CRITICAL | CONTENT | WHEN | KEYS | _set("type kind value label")
 TEXT_FORMATS: dict[str, RoleName] = {
     "email": "target",
     "uri": "target",

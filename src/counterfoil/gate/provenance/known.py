@@ -217,7 +217,7 @@ class Known:
         What goes by a name is approved by its name, which stands for the one value that the person saw.
         """
         for argument, value in arguments.items():
-            for each in scalars(value):
+            for each in scalars(value, lambda _: False):
                 if self.handle(each) is None:
                     self._endorsed.add((tool, argument, key(each)))
                 else:
@@ -342,7 +342,7 @@ class Known:
         """
         found: dict[str, Integrity] = {}
         for argument, value in arguments.items():
-            for each in scalars(value):
+            for each in scalars(value, how.is_field):
                 if (handle := self.handle(each)) is not None:
                     found.update((key(text), "untrusted") for text in scalars(handle.value) if isinstance(text, str))
                 elif isinstance(each, str):

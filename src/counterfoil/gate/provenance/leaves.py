@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,15 +34,15 @@ def records(value: Any) -> list[Any]:
     return value if is_array(value) else [] if value is None else [value]
 
 
-def walk(value: Any) -> Iterator[Leaf]:
-    """Every leaf of a result."""
+def walk(value: Any, is_field: Callable[[str], bool] | None = None) -> Iterator[Leaf]:
+    """Every leaf of a result, or of an argument: then a key that is no field's name is one too."""
     for number, record in enumerate(records(value)):
         stack: list[tuple[str, Any]] = [("", record)]
         while stack:
             at, item = stack.pop()
             if is_object(item):
                 for name, each in reversed(item.items()):
-                    plain = name.isidentifier()
+                    plain = name.isidentifier() and (is_field is None or is_field(name))
                     inner = name if plain else name.replace(".", "\0")  # so that no key can pretend to be a path
                     inner = f"{at}.{inner}" if at else inner
                     stack.append((inner, each))
@@ -54,9 +54,9 @@ def walk(value: Any) -> Iterator[Leaf]:
                 yield Leaf(number, at, item)
 
 
-def scalars(value: Any) -> Iterator[Any]:
-    """The scalars of an argument."""
-    for _, _, each in walk([value]):
+def scalars(value: Any, is_field: Callable[[str], bool] | None = None) -> Iterator[Any]:
+    """The scalars of an argument, and those of its keys that are no plain names, or no field's."""
+    for _, _, each in walk([value], is_field):
         yield each
 
 

@@ -22,6 +22,8 @@ Why = Literal["ARG_ORIGIN", "OFF_PLAN", "ACTIVE_CONTENT", "SECRET_IN_SESSION"]
 _TARGET = frozenset({Origin.USER, Origin.CONFIG, Origin.KEYED, Origin.PLANNED, Origin.CLEAN})
 _CRITICAL = frozenset({Origin.USER, Origin.CONFIG, Origin.PLANNED, Origin.CLEAN})
 _WORDS = frozenset({Origin.USER, Origin.CONFIG})
+_NOT_WRITTEN = frozenset({Origin.USER, Origin.CONFIG, Origin.KEYED, Origin.PLANNED})
+"""Of a whole text that is one value: no part of it is the model's, so no link in it is."""
 _ANOTHERS = frozenset({Origin.TYPED, Origin.MODEL, Origin.OUTSIDE})
 """What an outsider has chosen, or may have."""
 _OWN = frozenset(Origin) - _ANOTHERS
@@ -108,7 +110,7 @@ class _Case:
             return [Leaf(0, "", value)]
         return [
             leaf
-            for leaf in walk([self.arguments[argument]])
+            for leaf in walk([self.arguments[argument]], self.how.is_field)
             if leaf.path.rpartition(".")[2] not in _KINDS or self.known.handle(leaf.value) is not None
         ]
 
@@ -212,7 +214,10 @@ class _Case:
     def _look_for_links(self, argument: str, leaf: Leaf, text: str, *, unseen: bool) -> None:
         for part in links(text):
             trimmed = part.rstrip(".,;:!?")
-            if not self._may_stand(trimmed, argument, unseen=unseen) and self.origin(argument, leaf) not in _WORDS:
+            if (
+                not self._may_stand(trimmed, argument, unseen=unseen)
+                and self.origin(argument, leaf) not in _NOT_WRITTEN
+            ):
                 self.wrong[argument] = trimmed
 
     def _may_stand(self, link: str, argument: str, *, unseen: bool) -> bool:

@@ -29,21 +29,36 @@ _WHEN = 64
 _LONG = 100
 """A number with more digits is none that anybody means."""
 _BEFORE_A_NAME = frozenset(("to", "with", "from", "named", "called"))
+_DOMAINS = (
+    "com|net|org|io|dev|app|info|biz|xyz|top|site|online|example|test|co|me|ai|eu|uk|de|ru|cn|fr|ch|us|ca|au|jp|"
+    "kr|br|es|nl|pl|se|no|fi|dk|ie|za|mx|ar|cl|tr|gr|pt|cz|hu|ro|ua|il|ae|sg|hk|tw|th|vn|my|ph|nz|su|cc|tv|ws|tk|"
+    "ml|ga|cf|gq|pw|icu|click|link|shop|store|club|live|work|lol|cam|cfd|sbs|quest|bond|buzz|website|space|fun|"
+    "press|tech|cloud|digital|page|blog|news|pro|mobi|gov|edu|mil|bank|finance|support|services|company"
+)
+"""The ends of names that programs make links of by themselves, but for those that are attributes in every code."""
 LINK = re.compile(
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s'\"<>()\[\]]+|\bwww\.[^\s'\"<>()\[\]]+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\bmailto:[^\s'\"<>]+|"
     r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b|\b(?:0x[0-9a-f]{40}|bc1[a-z0-9]{25,60})\b|"
-    r"(?<![\w@.-])(?:[\w-]+\.)+(?:com|net|org|io|dev|app|info|biz|xyz|top|site|online|example|test|co|me|ai|eu|uk|de|"
-    r"ru|cn|fr|ch)\b(?:/[^\s'\"<>()\[\]]*)?|(?<![\w@.-])(?:[\w-]+\.)+[a-z]{2,}/[^\s'\"<>()\[\]]+",
+    rf"(?<![\w@.-])(?:[\w-]+\.)+(?:{_DOMAINS})\b(?:/[^\s'\"<>()\[\]]*)?|"
+    r"(?<![\w@.-])(?:[\w-]+\.)+[a-z]{2,}/[^\s'\"<>()\[\]]+|"
+    r"(?<![\w.,:/-])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])(?::\d+)?(?:/[^\s'\"<>()\[\]]*)?",
     re.I,
 )
-"""What makes a message dangerous to act on: links, addresses, account numbers."""
+"""Links, addresses and account numbers that say what they are."""
+_DIALLED = (
+    r"(?<![\w.,:/+-])(?!\d\d[ ./-]\d\d[ ./-]\d{4}\b)(?:\+\d(?:[ ().\-/]{0,2}\d){6,}|0\d(?:[ ()-]{0,2}\d){6,}|"
+    r"(?!(?:19|20)\d\d\b)(?=(?:[ -]?\d){8}|\d{3}[ -]\d{4}\b)\d{3,}(?:[ -]\d{3,})*)(?!\w)"
+)
+"""Numbers of accounts, cards and telephones: long, and no date."""
+_ACTIVE = re.compile(f"{LINK.pattern}|{_DIALLED}", re.I)
+"""What makes a message dangerous to act on."""
 _SUSPECT = re.compile(r"[@:\d]|\.\S")
 """What each of them has in it somewhere, and most prose has not."""
 
 
 def links(text: str) -> list[str]:
-    """Every link, address and account number in a text."""
-    return LINK.findall(text) if _SUSPECT.search(text) else []
+    """Every link, address, and number of an account or a telephone in a text."""
+    return _ACTIVE.findall(text) if _SUSPECT.search(text) else []
 
 
 def fold(text: str) -> str:
