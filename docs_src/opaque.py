@@ -3,10 +3,21 @@
 import asyncio
 from typing import Annotated
 
-from counterfoil import Catalogue, Harness, Scripted, Session, ToolCall, Trust, extractor, tool
+from counterfoil import (
+    Catalogue,
+    Content,
+    Critical,
+    Harness,
+    Scripted,
+    Session,
+    System,
+    Target,
+    ToolCall,
+    Trust,
+    extractor,
+    tool,
+)
 from counterfoil.gate.provenance.wording import lines
-from counterfoil.tools.trust import Content, Critical, Target
-from counterfoil.types.label import System
 
 
 @tool(effect="read", trust=Trust(act="fetch", roles={"url": "target"}, opaque=True))

@@ -3,10 +3,23 @@
 import asyncio
 from typing import Annotated
 
-from counterfoil import Catalogue, Gate, Harness, Intent, Pick, Scripted, Session, ToolCall, Trust, tool
+from counterfoil import (
+    Catalogue,
+    Critical,
+    Gate,
+    Harness,
+    Intent,
+    Pick,
+    Scripted,
+    Session,
+    System,
+    Target,
+    ToolCall,
+    Trust,
+    Untrusted,
+    tool,
+)
 from counterfoil.gate.provenance.wording import lines
-from counterfoil.tools.trust import Critical, Target
-from counterfoil.types.label import System, Untrusted
 
 ON_FILE, THIEF = "DE89370400440532013000", "GB29NWBK60161331926819"
 paid: list[str] = []

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
+import logging
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from counterfoil.cli.interrupts import stoppable
 from counterfoil.types.error import MissingExtra
 
 if TYPE_CHECKING:
@@ -31,27 +30,19 @@ def carry_out(parser: argparse.ArgumentParser, argv: Sequence[str] | None, find:
     if find_spec("rich") is None:
         sys.stderr.write(f"counterfoil: {MissingExtra('The command', 'cli')}\n")
         return 2
-    from counterfoil.cli.output import Output  # noqa: PLC0415 - it needs the extra
-    from counterfoil.cli.problem import sentence  # noqa: PLC0415 - the same
+    from counterfoil.cli.ending import exit_code  # noqa: PLC0415 - it needs the extra
+    from counterfoil.cli.output import Output  # noqa: PLC0415 - the same
 
     out = Output(json=options.json)
-    try:
-        code = find()(options, out)
-        out.flush()
-    except KeyboardInterrupt:
-        out.end_live()
-        if options.out:
-            out.note(f"stopped: {kept} is kept in {options.out}, and the same command goes on from there")
-        return 128 + signal.SIGINT
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except BaseException as error:  # noqa: BLE001 - whatever it is, a user gets a sentence
-        if options.debug:
-            traceback.print_exception(error)
-        out.error(sentence(error, options.debug))
-        return 2
-    return code
+    if not options.debug:  # what goes wrong is said once, as a sentence
+        logging.getLogger("counterfoil").addHandler(logging.NullHandler())
+
+    def work() -> int:
+        with stoppable():
+            return find()(options, out)
+
+    stopped = f"stopped: {kept} is kept in {options.out}, and the same command goes on from there"
+    return exit_code(work, out, debug=options.debug, stopped=stopped if options.out else "")
 
 
 def positive(text: str) -> int:

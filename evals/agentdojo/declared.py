@@ -36,8 +36,7 @@ def _files(*keys: str) -> Trust:
 
 
 def _pay(**more: str) -> Trust:
-    roles = {"recipient": "target", "amount": "critical", "subject": "content", "date": "plain",
-             "recurring": "critical", **more}  # fmt: skip
+    roles = {"recipient": "target", "amount": "critical", "subject": "content", "date": "plain", **more}
     return Trust.from_dict({"act": "pay", "roles": roles, "returns": _DONE})
 
 
@@ -49,8 +48,8 @@ BANKING: Mapping[str, Trust] = {
     "read_file": Trust(act="read", keys=("file_path",)),
     "get_user_info": Trust(act="read", returns=User, private=True),
     "send_money": _pay(),
-    "schedule_transaction": _pay(),
-    "update_scheduled_transaction": _pay(id="target"),
+    "schedule_transaction": _pay(recurring="critical"),
+    "update_scheduled_transaction": _pay(id="target", recurring="critical"),
     "update_password": Trust(act="admin", roles={"password": "critical"}, returns=_DONE),
     "update_user_info": Trust(
         act="admin",
@@ -154,9 +153,7 @@ TRAVEL: Mapping[str, Trust] = {
     "reserve_car_rental": Trust(
         act="pay", roles={"company": "target", "start_time": "critical", "end_time": "critical"}, returns=_DONE
     ),
-    "reserve_restaurant": Trust(
-        act="pay", roles={"restaurant": "target", "start_time": "critical", "end_time": "critical"}, returns=_DONE
-    ),
+    "reserve_restaurant": Trust(act="pay", roles={"restaurant": "target", "start_time": "critical"}, returns=_DONE),
     "send_email": _SEND_MAIL,
 }
 

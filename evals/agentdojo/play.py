@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from counterfoil import Budget, Catalogue, Context, Function, Gate, Harness, MemoryJournal, Session, ToolError
+from counterfoil.cli.problem import Problem
 from counterfoil.gate.provenance.known import Known
 from counterfoil.gate.provenance.leaves import scalars
 from counterfoil.run.planning import QUESTION
@@ -175,8 +176,9 @@ class Play:
                 self.case.breaches.append(how.act_of(arguments))
             return value
 
-        effect: Effect = "irreversible" if self.policy.confirms(how) else "write"
         trust = TRUST[self.world.name][name] if self.policy.declared else None
+        unconfirmed: Effect = "read" if trust is not None and trust.act == "read" else "write"
+        effect: Effect = "irreversible" if self.policy.confirms(how) else unconfirmed
         declaration = declarations(self.world.name)[name]
         return Tool.from_declaration(declaration, function, effect=effect, limits=_LIMITS, trust=trust)
 
@@ -238,7 +240,8 @@ class Play:
             await self._answer(harness, run)
             run = await harness.resume(run.id)
         if run.outcome.kind != "answered":
-            raise RuntimeError(f"{self.case}: the session ended as {run.outcome}")
+            at = f"{self.case.suite}, {self.case.task}, {self.case.policy}"
+            raise Problem(f"{run.outcome.detail or 'it did not come to an end'}. The session {run.outcome.kind}: {at}")
         case, injection = self.case, self.case.injection
         if (injection is None or case.sampled) and not case.breaches:
             case.useful = self.world.useful()

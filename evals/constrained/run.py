@@ -30,6 +30,7 @@ from counterfoil.text.constrain import Bounds, Constrainer, LlGuidance, Turn
 from counterfoil.tools.arguments import compile_schema
 from counterfoil.types.message import ToolCall, user
 from counterfoil.types.request import AUTO, Reply, Request, Sampling, ToolChoice, ToolSpec
+from evals.command import positive
 from evals.constrained.catalogues import Catalogue, catalogues
 from evals.constrained.masks import Vocabulary, cost
 from evals.constrained.walk import walk
@@ -141,13 +142,22 @@ def model_text(reply: Reply, tools: tuple[ToolSpec, ...]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="counterfoil eval constrained", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="counterfoil eval constrained",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    parser.add_argument("--limit", type=int, default=600, help="catalogues (default: 600)")
+    parser.add_argument("--limit", metavar="N", type=positive, default=600, help="catalogues (default: 600)")
     parser.add_argument("--out", type=Path, default=Path("constrained-out"), help="where rows are kept")
-    parser.add_argument("--tokens", type=int, default=96, help="the most a reply may have")
+    parser.add_argument("--tokens", metavar="N", type=positive, default=96, help="the most a reply may have")
     parser.add_argument("--minutes", type=float, default=10.0, help="begin no question of the model after these")
-    parser.add_argument("--free-every", type=int, default=1, help="ask every Nth catalogue without the constraint, too")
+    parser.add_argument(
+        "--free-every",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="ask every Nth catalogue without the constraint, too",
+    )
     parser.add_argument("--walks-only", action="store_true", help="without a model")
     options = parser.parse_args(argv)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from counterfoil.tools.context import Context
 from counterfoil.tools.limits import Limits, Rate
 from counterfoil.tools.secret import Secret
 from counterfoil.tools.tool import Tool, tool
-from counterfoil.tools.trust import Trust
+from counterfoil.tools.trust import Content, Critical, Plain, Resource, Target, Trust
 from counterfoil.types.error import (
     CatalogueError,
     ConfirmationError,
@@ -39,7 +39,7 @@ from counterfoil.types.error import (
     WireError,
 )
 from counterfoil.types.grant import Always, Grant
-from counterfoil.types.label import Label
+from counterfoil.types.label import Config, Label, System, Typed, Untrusted, User
 from counterfoil.types.message import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from counterfoil.types.outcome import Outcome
 from counterfoil.types.plan import Intent, Pick
@@ -90,12 +90,15 @@ __all__ = [
     "Catalogue",
     "CatalogueError",
     "Check",
+    "Config",
     "Confirm",
     "Confirmation",
     "ConfirmationError",
+    "Content",
     "Context",
     "ContextOverflow",
     "CounterfoilError",
+    "Critical",
     "Doubt",
     "Event",
     "Fenced",
@@ -120,6 +123,7 @@ __all__ = [
     "Outcome",
     "Pick",
     "Pins",
+    "Plain",
     "PostgresJournal",
     "Progress",
     "Rate",
@@ -128,6 +132,7 @@ __all__ = [
     "Replay",
     "Reply",
     "Request",
+    "Resource",
     "Run",
     "RunBusy",
     "RunErased",
@@ -138,6 +143,8 @@ __all__ = [
     "Session",
     "SettlementError",
     "SqliteJournal",
+    "System",
+    "Target",
     "Text",
     "Tool",
     "ToolCall",
@@ -146,7 +153,10 @@ __all__ = [
     "ToolResult",
     "ToolSpec",
     "Trust",
+    "Typed",
+    "Untrusted",
     "Usage",
+    "User",
     "Verdict",
     "WireError",
     "extractor",

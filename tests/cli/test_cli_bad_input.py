@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from cli_kit import Cli, Result, python
+
+from counterfoil.cli.problem import sentence
 
 PREAMBLE = "from counterfoil import Catalogue, tool\n"
 MODULES = {
@@ -164,6 +167,30 @@ def test_the_beginning_of_an_id_must_be_the_only_one(cli: Cli) -> None:
     for _ in range(2):
         cli("call", "shop:catalogue", "lookup_order", '{"order_id": "1"}')
     _said(cli("show", ""), "runs begin with ''", "Write more of it")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (FileNotFoundError(errno.ENOENT, "No such file", "a"), "there is no a: check the path"),
+        (FileExistsError(errno.EEXIST, "File exists", "a"), "a must be a folder, and there is a file in its place"),
+        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "a/b"), "a/b must be a folder, and there is a file"),
+        (IsADirectoryError(errno.EISDIR, "Is a directory", b"a"), "a must be a file, and is a folder"),
+        (PermissionError(errno.EACCES, "Permission denied", "a"), "a may not be read or written by you"),
+        (OSError(errno.EROFS, "Read-only file system", "a"), "a: Read-only file system. Check the path"),
+        (OSError(errno.EIO, "Input/output error"), "Input/output error. Check the path"),
+    ],
+)
+def test_what_is_wrong_with_a_path_is_said_of_it(error: OSError, said: str) -> None:
+    assert said in sentence(error)
+    assert "Errno" not in sentence(error) or error.filename is None
+
+
+def test_a_path_of_the_user_that_leads_nowhere(cli: Cli, tmp_path: Path) -> None:
+    _said(cli("journal", "import", "nothing.jsonl"), "there is no nothing.jsonl")
+    _said(cli("journal", "import", "."), ". must be a file, and is a folder")
+    (tmp_path / "taken").write_text("")
+    _said(cli("demo", "--scripted", "--keep", "taken"), "taken must be a folder, and there is a file in its place")
 
 
 def test_usage(cli: Cli) -> None:

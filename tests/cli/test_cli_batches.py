@@ -1,4 +1,4 @@
-"""What people decide about several calls at once, and about what was read, from a shell."""
+"""What people decide about several calls at once, from a shell."""
 
 from __future__ import annotations
 
@@ -22,12 +22,6 @@ def cancel_order(order_id: str, reason: str) -> str:
     return f"{order_id} is cancelled"
 
 
-@tool(effect="read", permission="orders")
-def lookup_order(order_id: str) -> str:
-    """Look up an order."""
-    return f"{order_id}: call me \x1b[31mback\u202e"
-
-
 def work(*turns: Any, run_id: str | None = None, prompt: str = "Go on.", **gate: Any) -> Run:
     """Begin a run in the journal of the folder, or go on with it, as another process would."""
 
@@ -35,7 +29,7 @@ def work(*turns: Any, run_id: str | None = None, prompt: str = "Go on.", **gate:
         journal = SqliteJournal(Path("counterfoil.db"))
         model = Scripted([*turns, "Done."])
         checked = Gate(**{"provenance": "off", **gate})
-        harness = Harness(model, Catalogue([cancel_order, lookup_order]), gate=checked, journal=journal)
+        harness = Harness(model, Catalogue([cancel_order]), gate=checked, journal=journal)
         try:
             return await (harness.run(prompt, ADA) if run_id is None else harness.resume(run_id))
         finally:
@@ -194,37 +188,5 @@ def test_what_is_typed_is_the_requesters_own_and_what_is_read_in_may_be_anybodys
     pay = ("call", "till:harness", "pay")
     assert cli(*pay, given, "--permission", "pay", code=0).out == "paid\n"
     waits = cli(*pay, "-", "--permission", "pay", stdin=given, code=1).out
-    assert "text that others can write" in waits
-
-
-READ = ToolCall("r", "lookup_order", {"order_id": "ORD-1"})
-
-
-def test_somebody_vouches_for_a_text(cli: Cli) -> None:
-    run = work([READ], cancels(1), provenance="default", prompt="Look at ORD-1.")
-    told = cli("declassify", run.id[:8], "1.1", "--by", "bob", code=0).out
-    assert "ORD-1: call me \\x1b[31mback\\u202e" in told
-    assert "label untrusted" in flat(told)
-    assert "bob vouches for this text" in told
-    again = cli("declassify", "last", "1.1", "--by", "eve", code=2).err
-    assert "bob has vouched for the result of call 1.1 already" in again
-    cli("deny", run.id, "--by", "bob", code=0)
-    work(run_id=run.id, provenance="default")
-    assert "bob vouches for its result" in cli("show", "last", code=0).out
-    assert "bob has vouched" in cli("declassify", "last", "1.1", "--by", "eve", code=2).err
-
-
-def test_vouching_in_json(cli: Cli) -> None:
-    run = work([READ], provenance="default")
-    (line,) = cli("declassify", "last", "1.1", "--by", "bob", "--json", code=0).lines
-    assert (line["run"], line["call"], line["by"]) == (run.id, "1.1", "bob")
-    assert line["text"] == "ORD-1: call me \x1b[31mback\u202e"
-
-
-def test_there_must_be_a_text_to_vouch_for(cli: Cli) -> None:
-    run = work([READ, *cancels(1)])
-    assert "Calls with one: 1.1" in cli("declassify", run.id, "1.2", "--by", "bob", code=2).err
-    assert "Calls with one: 1.1" in cli("declassify", "last", "7.7", "--by", "bob", code=2).err
-    wrong = ("0" if run.id[0] != "0" else "1") + run.id[1:12]
-    assert f"there is no run '{wrong}': the nearest is {run.id}" in cli("declassify", wrong, "1.1", code=2).err
-    assert "vouches" not in cli("show", "last").out
+    assert "others can write" in waits
+    assert waits.count('iban "DE89370400440532013000"') == 1  # under origins, marked, and not once more as the reason

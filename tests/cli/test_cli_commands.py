@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import pty
+import re
 import sqlite3
 import subprocess
 import sys
+import unicodedata
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,10 +18,14 @@ import pytest
 from cli_kit import Cli, clean_environment, python
 
 from counterfoil import __version__
+from counterfoil.cli.app import parser
+from counterfoil.cli.inert import inert
+from counterfoil.tools.pins import visible
 
 COMMANDS = [
     "demo", "chat", "call", "resume", "tools", "runs", "show", "journal verify", "confirmations", "approve", "deny",
     "grants", "revoke", "doubts", "settle", "declassify", "cancel", "replay",
+    "convert",
 ]  # fmt: skip
 READ = ("call", "shop:catalogue", "lookup_order", '{"order_id": "ORD-1"}', "--as", "ada", "--permission", "orders:read")
 CANCEL = ("call", "shop:catalogue", "cancel_order", '{"order_id": "ORD-1"}', "--as", "ada", "--permission", "orders:*")
@@ -174,6 +182,30 @@ def test_threat_09_what_a_model_or_tool_writes_is_inert(cli: Cli) -> None:
     for character in ("\x1b", "\u202e", "\u200b"):
         assert character not in shown
     assert "\\u202eevil\\u200b" in waiting
+
+
+def test_whatever_a_pin_file_escapes_is_inert_on_a_card_too() -> None:
+    planes = [*range(0x20000), *range(0xE0000, 0xE1000)]
+    characters = [chr(number) for number in planes if not 0xD800 <= number < 0xE000]
+    hidden = [each for each in characters if visible(each) != each and unicodedata.category(each) not in ("Zs", "Cc")]
+    assert {"\u034f", "\u180f", "\ufe0f", "\u3164", "\U000e0100", "\u202e", "\u2065"} <= {*hidden}
+    assert [each for each in hidden if inert(each) == each or not inert(each).isascii()] == []
+    assert inert("naïve 日本\u00a0語, \n 👍") == "naïve 日本\u00a0語, \n 👍"
+
+
+def test_every_command_is_in_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    rows = " ".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
+    named = {name.split()[-1] for name in re.findall(r"`([a-z ]+)`", rows)}
+    assert set(_names(parser())) == named
+
+
+def _names(given: argparse.ArgumentParser) -> Iterator[str]:
+    inner = [each.choices for each in given._actions if isinstance(each, argparse._SubParsersAction)]
+    for choices in inner:
+        for name, each in choices.items():
+            below = list(_names(each))
+            yield from below or [name]
 
 
 def test_piped_output_is_plain(process: Cli) -> None:

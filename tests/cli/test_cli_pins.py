@@ -105,3 +105,10 @@ def test_pins_are_of_the_whole_catalogue(cli: Cli, up: Path, option: str) -> Non
 def test_writing_and_checking_at_once_is_refused(cli: Cli, up: Path) -> None:
     told = cli("tools", "up:upstream", "--pin", "pins.json", "--check-pins", "pins.json", code=2)
     assert "not allowed with" in told.err
+
+
+@pytest.mark.parametrize("option", ["--pin", "--check-pins"])
+def test_an_empty_file_name_is_an_error_and_nothing_is_taken_for_checked(cli: Cli, up: Path, option: str) -> None:
+    told = cli("tools", "up:upstream", option, "", code=2)
+    assert "the name of the pin file is empty: is a variable not set?" in told.err
+    assert told.out == ""

@@ -18,7 +18,8 @@ class Parameters:
         self.properties = properties
 
     def model_json_schema(self):
-        return {"type": "object", "properties": self.properties, "required": list(self.properties)}
+        required = [name for name, each in self.properties.items() if "default" not in each]
+        return {"type": "object", "properties": self.properties, "required": required}
 
 class Function:
     def __init__(self, name, description, properties, run):
@@ -83,7 +84,7 @@ def send_money(env, recipient, amount, subject, date):
     env.sent.append((recipient, amount))
     return {{"message": f"sent to {{recipient}}"}}
 
-def send_email(env, recipients, subject, body):
+def send_email(env, recipients, subject, body, attachments=None, cc=None, bcc=None):
     env.sent.append(tuple(recipients))
     return {{"id_": str(len(env.sent)), "recipients": recipients}}
 
@@ -98,8 +99,9 @@ def bank(note):
 MONEY = Function("send_money", "Send money.", {{"recipient": TEXT, "amount": NUMBER, "subject": TEXT, "date": TEXT}},
                  send_money)
 FILE = Function("read_file", "Read a file.", {{"file_path": TEXT}}, read_file)
-MAIL = Function("send_email", "Send an e-mail.",
-                {{"recipients": {{"type": "array", "items": TEXT}}, "subject": TEXT, "body": TEXT}}, send_email)
+PEOPLE, NOBODY = {{"type": "array", "items": TEXT}}, {{"type": "array", "items": TEXT, "default": []}}
+MAIL = Function("send_email", "Send an e-mail.", {{"recipients": PEOPLE, "subject": TEXT, "body": TEXT,
+                "attachments": NOBODY, "cc": NOBODY, "bcc": NOBODY}}, send_email)
 REVIEWS = Function("get_rating_reviews_for_hotels", "Read reviews.",
                    {{"hotel_names": {{"type": "array", "items": TEXT}}}}, get_rating_reviews_for_hotels)
 

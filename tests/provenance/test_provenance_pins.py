@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
@@ -18,17 +18,21 @@ from counterfoil import (
     Harness,
     Limits,
     MemoryJournal,
+    Plain,
     Refusal,
     Run,
     Scripted,
     Session,
+    Target,
     Tool,
     ToolCall,
     ToolResult,
     ToolSpec,
     Trust,
+    tool,
 )
 from counterfoil.tools.pins import Pins
+from counterfoil.tools.trust import Role
 from counterfoil.types.entry import Judged, Started
 
 ADA = Session(requester="ada", permissions=frozenset({"*"}))
@@ -164,7 +168,7 @@ def test_what_is_hidden_in_a_description_is_seen() -> None:
         ("effect", {}, {"effect": "read"}),
         ("permission", {}, {"permission": "orders:read"}),
         ("trust", {}, {"trust": Trust()}),
-        ("trust", {"trust": Trust(act="read")}, {"trust": Trust(act="send")}),
+        ("trust", {"trust": Trust(act="self")}, {"trust": Trust(act="send")}),
         ("trust", {"trust": None}, {}),
     ],
 )
@@ -173,6 +177,33 @@ def test_a_change_says_its_part(part: str, before: dict[str, Any], after: dict[s
     options, changed_options = ({k: v for k, v in each.items() if k != "declaration"} for each in (before, after))
     (difference,) = Pins.of(crm(first, **options)).check(crm(second, **changed_options))
     assert difference.parts == (part,)
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_what_an_argument_is_for_is_part_of_it_whichever_way_it_was_declared(marked: bool) -> None:
+    def pay(role: Role | None) -> Catalogue:
+        def pay(to: str) -> None:
+            """Pay."""
+
+        if role is None:
+            return Catalogue([tool(pay)])
+        if marked:
+            pay.__annotations__["to"] = Annotated[str, role]
+            return Catalogue([tool(pay)])
+        return Catalogue([tool(trust=Trust(roles={"to": role}))(pay)])
+
+    pins = Pins.from_json(Pins.of(pay(Target)).to_json())
+    assert pins.check(pay(Target)) == []
+    for other in (Plain, None):
+        (difference,) = pins.check(pay(other))
+        assert difference.parts == ("trust",)
+    assert [line for line in pins.check(pay(Plain))[0].diff.split("\n") if "target" in line or "plain" in line] == [
+        '-      "to": "target"',
+        '+      "to": "plain"',
+    ]
+    before = Pins.of(pay(None))  # a file that was written when a marker was not looked at
+    (difference,) = before.check(pay(Target))
+    assert (difference.kind, difference.parts) == ("changed", ("trust",))
 
 
 def test_the_hints_that_come_with_a_declaration_are_part_of_it() -> None:
@@ -248,7 +279,7 @@ def test_any_change_of_a_declaration_is_found(declaration: dict[str, Any], data:
 
 @given(st.lists(DECLARATION, max_size=3), st.sampled_from(["crm", "erp"]))
 def test_a_pin_file_reads_back_as_what_was_pinned(declarations: list[dict[str, Any]], prefix: str) -> None:
-    trust = Trust(foreign=True, keys=("id",), returns={"id": "system"})
+    trust = Trust(foreign=True, keys=(), returns="typed")
     tools = [foreign(each | {"name": f"t{index}"}, trust=trust) for index, each in enumerate(declarations)]
     pins = Pins.of(Catalogue(tools).prefixed(prefix))
     text = pins.to_json()

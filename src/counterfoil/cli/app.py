@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import signal
-import sys
-import traceback
 from collections.abc import Sequence
 
 from counterfoil import __version__
 from counterfoil.cli.commands import call, chat, convert, demo, evaluate, people, replay, runs, tools, worker
+from counterfoil.cli.ending import exit_code
 from counterfoil.cli.options import EXIT_CODES
 from counterfoil.cli.output import Output
-from counterfoil.cli.problem import sentence
 
 _EPILOG = f"""a first look:
   counterfoil demo                          an order desk, a real model, no key, no network
@@ -52,23 +48,4 @@ def run(arguments: Sequence[str]) -> int:
     log.addHandler(logging.StreamHandler() if options.debug else logging.NullHandler())
     if options.debug:
         log.setLevel(logging.DEBUG)
-    try:
-        code: int = options.run(options, out)
-        out.flush()
-    except KeyboardInterrupt:
-        out.end_live()
-        return 128 + signal.SIGINT
-    except BrokenPipeError:
-        # The reader has gone (`| head`). Python must not find that out again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except BaseException as error:  # noqa: BLE001 - whatever it is, a user gets a sentence
-        return _failed(error, out, options.debug)
-    return code
-
-
-def _failed(error: BaseException, out: Output, debug: bool) -> int:
-    if debug:
-        traceback.print_exception(error)
-    out.error(sentence(error, debug))
-    return 2
+    return exit_code(lambda: int(options.run(options, out)), out, debug=options.debug)

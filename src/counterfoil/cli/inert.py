@@ -11,10 +11,7 @@ from typing import Any
 
 import msgspec
 
-_HARMFUL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode categories: controls, formats (bidi, zero width, tags), surrogates, private use, separators."""
-_FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters and symbols that are drawn as nothing."""
+from counterfoil.types.unseen import UNSEEN
 
 
 def inert(text: str, *, lines: bool = True) -> str:
@@ -32,7 +29,10 @@ def inert_json(value: Any) -> str:
 def _shown(character: str, lines: bool) -> str:
     if character == "\n" and lines:
         return character
-    if unicodedata.category(character) in _HARMFUL or character in _FILLERS:
+    # Python calls printable what is no control, format (bidi, zero width, tag), surrogate, separator, private or
+    # unassigned; of spaces only the ASCII one, but the others are seen as what they are.
+    unprintable = not character.isprintable() and unicodedata.category(character) != "Zs"
+    if unprintable or character in UNSEEN:
         number = ord(character)
         return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
     return character

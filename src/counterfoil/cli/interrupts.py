@@ -1,10 +1,11 @@
-"""Ctrl-C, heard whenever it comes: noted at once, and acted on where something is waited for."""
+"""Ctrl-C, heard whenever it comes: acted on there and then, or noted and acted on where something is waited for."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self, TypeVar
 
@@ -16,6 +17,35 @@ _BEAT = 0.1
 """Seconds within which Ctrl-C is heard while a line is read."""
 _PATIENCE = 10.0
 """Seconds that what was cancelled has to end in, and what must not be cancelled to be done in."""
+
+
+@contextmanager
+def stoppable() -> Generator[None]:
+    """Within it, Ctrl-C ends what is done there and then, with a `KeyboardInterrupt`: for what may be cut off anywhere.
+
+    An event loop's own way is to cancel its main task, and work that computes and never waits does not hear of that.
+    Whatever came of it (task groups make groups of what they are hit by), it leaves here as `KeyboardInterrupt`.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # somebody else hears it, or was told not to
+        return
+    pressed = False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    except BaseException as error:
+        if pressed and not isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _read(question: str) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import msgspec
 from rich.console import Console
@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.inert import inert
+from counterfoil.cli.outlet import Outlet
 
 Part = str | tuple[str, str]
 """A piece of a line: text, or text and its style."""
@@ -32,13 +33,15 @@ class Output:
 
     def __init__(self, *, json: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
         self.json = json
-        self._out = stdout or sys.stdout
-        self._err = stderr or sys.stderr
-        for stream in (self._out, self._err):
+        streams = (stdout or sys.stdout, stderr or sys.stderr)
+        for stream in streams:
             if isinstance(stream, TextIOWrapper):  # an ASCII terminal still gets every answer
                 stream.reconfigure(errors="backslashreplace")
-        self._console = Console(file=self._out, highlight=False, markup=False, emoji=False)
-        self._errors = Console(file=self._err, highlight=False, markup=False, emoji=False)
+        self._out, self._err = map(Outlet, streams)
+        self._console, self._errors = (
+            Console(file=cast("TextIO", each), highlight=False, markup=False, emoji=False)
+            for each in (self._out, self._err)
+        )
         self._open = False
         """Whether `live` has left the cursor in the middle of a line; then where, and what it has not written yet."""
         self._column = self._indent = 0
@@ -48,6 +51,15 @@ class Output:
     def terminal(self) -> bool:
         """Whether somebody looks at standard output."""
         return self._console.is_terminal
+
+    @property
+    def unread(self) -> bool:
+        """Whether a command that only shows things has lost who reads them."""
+        return self._out.needed and self._out.gone
+
+    def only_shows(self) -> None:
+        """Let the command end with `BrokenPipeError` when nobody reads any more: it has no work but to show things."""
+        self._out.needed = True
 
     def glyph(self, fancy: str, plain: str) -> str:
         """A sign, or its stand-in where the encoding has no such sign."""
@@ -114,6 +126,11 @@ class Output:
     def line(self, text: bytes) -> None:
         """Write one line of a file that goes to standard output, as it is."""
         self._out.write(text.decode() + "\n")
+
+    def raw(self, data: bytes) -> None:
+        """Write bytes as they are."""
+        self.end_live()
+        self._out.write_bytes(data)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
         """Write rows under headings: aligned, and on a terminal fitted to its width."""

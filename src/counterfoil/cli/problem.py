@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 
 import anyio
@@ -28,12 +29,28 @@ def explain(error: BaseException) -> str | None:
             return f"the journal could not be used: {error}. Check the file, or choose another with --journal."
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return "the disk is full: free some space and try again. Nothing that was kept is lost."
+        case OSError(filename=str() | bytes() as name):
+            return _path_words(error, os.fsdecode(name))
         case OSError():
             return f"{error}. Check the path and its permissions."
         case anyio.BrokenResourceError():
             return "a process that was needed went away: try again."
         case _:
             return None
+
+
+def _path_words(error: OSError, path: str) -> str:
+    match error:
+        case FileNotFoundError():
+            return f"there is no {path}: check the path"
+        case FileExistsError() | NotADirectoryError():
+            return f"{path} must be a folder, and there is a file in its place: choose another path"
+        case IsADirectoryError():
+            return f"{path} must be a file, and is a folder: choose another path"
+        case PermissionError():
+            return f"{path} may not be read or written by you: check its permissions, or choose another path"
+        case _:
+            return f"{path}: {error.strerror}. Check the path and its permissions."
 
 
 def sentence(error: BaseException, debug: bool = False) -> str:

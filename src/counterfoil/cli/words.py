@@ -77,7 +77,7 @@ def result_parts(result: ToolResult, limit: int = 400) -> list[Part]:
 def card(confirmation: Confirmation) -> list[tuple[str, str]]:
     """A confirmation, as the person who answers must see it: for whom, what exactly, why it is asked, until when."""
     rows = [("requester", confirmation.requester), ("tool", confirmation.call.name), *_under(_facts(confirmation))]
-    return [*rows, ("asked because", confirmation.reason), *_terms([confirmation])]
+    return [*rows, ("asked because", why(confirmation)), *_terms([confirmation])]
 
 
 def batch_cards(batch: Sequence[Confirmation]) -> tuple[list[tuple[str, str]], list[list[tuple[str, str]]]]:

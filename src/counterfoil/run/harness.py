@@ -22,14 +22,16 @@ from counterfoil.run.output import answer_tool, output_of
 from counterfoil.run.reply import admit
 from counterfoil.run.resolve import Resolve, narrowed
 from counterfoil.run.run import Confirmation, Run
-from counterfoil.run.secrets import Held, Secrets, plain
+from counterfoil.run.secrets import Held, Secrets
 from counterfoil.run.state import State
 from counterfoil.run.step import NUDGER, standing, status
 from counterfoil.tools.catalogue import Catalogue
+from counterfoil.tools.intended import meant
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import Entry, Loaded, Opened, Planned, Said
 from counterfoil.types.error import CounterfoilError, RunBusy, RunNotFound
 from counterfoil.types.history import repair
+from counterfoil.types.label import Label
 from counterfoil.types.message import Block, Message, Text, ToolCall, ToolResult, sound, system, user
 from counterfoil.types.plan import Intent
 from counterfoil.types.request import Output, Reply, Sampling
@@ -225,12 +227,13 @@ class Harness(Decisions):
         described, decode = output_of(output, self.catalogue) if output is not None else (None, None)
         message = prompt if isinstance(prompt, Message) else user(sound(prompt) if isinstance(prompt, str) else prompt)
         earlier = list(history)
+        _labelled(message, *earlier)
         if any(each.name == NUDGER for each in (message, *earlier)):
             raise CounterfoilError(f"{NUDGER!r} is the name under which the harness itself speaks: choose another")
         opened = self._opened(session, self._model_name, described)
         said: list[Entry] = [Said(message)]
         if plan is not None:  # after the prompt, because it is the plan for it: no model is asked for another
-            said.append(Planned(plain(plan, self.catalogue), by="the application"))
+            said.append(Planned(meant(plan, self.catalogue), by="the application"))
         if earlier:
             messages, repairs = repair(earlier)
             if self.catalogue.secretive:
@@ -319,6 +322,16 @@ def _labels() -> type[Labels]:
     from counterfoil.run.provenance import Labels  # noqa: PLC0415 - it is long, and the import is measured
 
     return Labels
+
+
+def _labelled(*messages: Message) -> None:
+    """Refuse a label that is none: what it was meant to say of a text would not be known."""
+    for block in [block for message in messages for block in message.blocks]:
+        label: Any = getattr(block, "label", None)
+        if label is not None and not isinstance(label, Label):
+            raise CounterfoilError(
+                f"a block of the prompt or the history has {label!r} for its label: write Label(...)"
+            )
 
 
 def _write(log: Log, state: State, *entries: Entry) -> None:

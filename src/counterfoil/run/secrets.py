@@ -29,7 +29,6 @@ from counterfoil.types.entry import Answered, Entry, Judged, Opened
 from counterfoil.types.error import ConfirmationError, CounterfoilError
 from counterfoil.types.json import canonical
 from counterfoil.types.message import Block, Message, Opaque, Reasoning, Text, ToolCall
-from counterfoil.types.plan import Intent
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, StreamEvent
 from counterfoil.types.verdict import Refusal
 
@@ -354,18 +353,6 @@ def refuse_edit(call: ToolCall, edited: dict[str, Any] | None, named: Iterable[s
         raise ConfirmationError(
             "a secret argument cannot be edited: leave it as it is shown, or decline the call and say what to do"
         )
-
-
-def plain(plan: Iterable[Intent], tools: Catalogue) -> tuple[Intent, ...]:
-    """A plan without secrets, since it is journalled as it is. Raises `CounterfoilError` if it says what one is."""
-    intents = tuple(plan)
-    for intent in intents:
-        tool = tools.get(intent.tool)
-        if tool is not None and tool.secrets is not None:
-            for name in intent.fixed:
-                if tool.secrets.names_at_top(name):
-                    raise CounterfoilError(f"the plan cannot fix {name} of {tool.name}, a secret: leave it open")
-    return intents
 
 
 Report = Callable[[str, float | None], Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import jsonschema_rs
@@ -149,15 +149,14 @@ def _lines(error: jsonschema_rs.ValidationError, schema: dict[str, Any]) -> Iter
             known = sorted(_known(schema, list(error.schema_path)[:-1]))
             unexpected: list[str] = data["unexpected"]
             for name in unexpected:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                yield f"{where}: there is no property {name!r}; allowed: {', '.join(known) or 'none'}{hint}"
+                allowed = ", ".join(known) or "none"
+                yield f"{where}: there is no property {name!r}; allowed: {allowed}{near(name, known)}"
         case "type":
             found_kind = _KINDS.get(type(value), "null")
             yield f"{where}: expected {' or '.join(data['types'])}, found {found_kind} {show(value, path)}"
         case "enum":
             options = ", ".join(show(option) for option in data["options"][:20])
-            yield f"{where}: expected one of {options}, {found}{_near(value, data['options'])}"
+            yield f"{where}: expected one of {options}, {found}{near(value, data['options'])}"
         case "const":
             yield f"{where}: expected {show(data['expected_value'])}, {found}"
         case "anyOf" | "oneOf":
@@ -208,12 +207,13 @@ def _alternatives(where: str, data: dict[str, Any], found: str) -> Iterator[str]
     )
 
 
-def _near(value: Any, options: list[Any]) -> str:
+def near(value: Any, options: Iterable[Any]) -> str:
+    """The end of a sentence that says which of the options was probably meant; empty when none is near."""
     if not isinstance(value, str):
         return ""
     by_case = {option.lower(): option for option in options if isinstance(option, str)}
-    near = difflib.get_close_matches(value.lower(), list(by_case), 1)
-    return f"; did you mean {by_case[near[0]]!r}?" if near else ""
+    found = difflib.get_close_matches(value.lower(), list(by_case), 1)
+    return f"; did you mean {by_case[found[0]]!r}?" if found else ""
 
 
 def _known(schema: Any, path: list[Any]) -> list[str]:

@@ -24,10 +24,12 @@ from counterfoil.tools.vocabulary import (
     KEYS,
     OUTWARD,
     OWN,
+    PARTICLES,
     PEOPLE,
     READING,
     TARGETS,
     TEXT_FORMATS,
+    TURNING,
     WHEN,
 )
 from counterfoil.types.entry import Effect
@@ -78,7 +80,7 @@ class Handling(msgspec.Struct, frozen=True):
         return self.roles.get(argument, "target")
 
     def is_field(self, name: str) -> bool:
-        """Whether a key of an object is the name of a field. Any other is a value that somebody chose, such as a user."""
+        """Whether a key of an object is the name of a field. Any other is a value that somebody chose."""
         return name in self.names or FIELDS.issuperset(words_of(name))
 
     def explain(self) -> tuple[str, ...]:
@@ -177,7 +179,7 @@ def _act(
 ) -> tuple[Act, str]:
     ordered = words_of(name)
     words = frozenset(ordered)
-    reads = ordered[0] in READING and not words & {"and", "then", "or"}  # get_and_send
+    reads = ordered[0] in READING and not words & TURNING and not PARTICLES.intersection(ordered[1:2])
     harmless = effect == "read" if not foreign else reads and hints.get("readOnlyHint") is not False
     if not foreign and reads and effect != "read":
         # Nobody said what it does: the default effect is `write`. Only its name speaks for it.

@@ -11,9 +11,13 @@ from counterfoil.tools.secret import Secret
 from counterfoil.types.json import is_array, is_object
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON Schema 2020-12 of a type, self-contained. Raises `TypeError` when it has none."""
-    (root,), components = msgspec.json.schema_components([kind], schema_hook=_describe, ref_template=_REF + "{name}")
+def schema_of(kind: Any, *, written: bool = False) -> dict[str, Any]:
+    """The JSON Schema 2020-12 of a type, self-contained: of what is read as it, or of what is `written` of it.
+
+    Raises `TypeError` when it has none.
+    """
+    hook = _describe_written if written else _describe
+    (root,), components = msgspec.json.schema_components([kind], schema_hook=hook, ref_template=_REF + "{name}")
     definitions = dict(components)
     if "$ref" in root:
         root = definitions.pop(root["$ref"].removeprefix(_REF))
@@ -56,6 +60,15 @@ def _describe(kind: Any) -> dict[str, Any]:
         schema: dict[str, Any] = kind.model_json_schema()
         for model in _models(kind):
             _mark_secrets(model, schema)
+        return schema
+    raise TypeError(f"{getattr(kind, '__name__', kind)} is not supported")
+
+
+def _describe_written(kind: Any) -> dict[str, Any]:
+    """How `to_json` writes a model: with what is computed, and by the names of its fields."""
+    if _is_pydantic(kind):
+        by_alias: bool = kind.model_config.get("serialize_by_alias") is True
+        schema: dict[str, Any] = kind.model_json_schema(by_alias=by_alias, mode="serialization")
         return schema
     raise TypeError(f"{getattr(kind, '__name__', kind)} is not supported")
 

@@ -21,12 +21,9 @@ from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.tool import Tool
 from counterfoil.types.error import CatalogueError
 from counterfoil.types.json import is_array, is_object, read_object
+from counterfoil.types.unseen import UNSEEN
 
 VERSION = 1
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-"""Characters that count as printable and are drawn as nothing: fillers and variation selectors."""
 _PIECES = re.compile(r"(?<=[.!?] )|(?<=\n)")
 """Where a description is cut: a sentence or a line that changed is then a line of a diff."""
 _DIFFED = 2000
@@ -35,7 +32,8 @@ _DIFFED = 2000
 
 class Pin(msgspec.Struct, frozen=True):
     """What was reviewed of one tool, by part: what the model is told (`description`, `parameters`, `output_schema`,
-    `ext`, ...), and what the gate goes by (`effect`, `permission`, `trust`). The order of an object's keys is no part.
+    `ext`, ...), and what the gate goes by (`effect`, `permission`, `trust` with the roles that are marked on
+    parameters). The order of an object's keys is no part.
     """
 
     parts: dict[str, Any]
@@ -165,9 +163,7 @@ def visible(text: str) -> str:
     """JSON text with every character that a terminal or an editor would obey, reorder or hide as its JSON escape."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return "".join(
-        [c if c == "\n" or (c.isprintable() and not _UNSEEN.match(c)) else json.dumps(c)[1:-1] for c in text]
-    )
+    return "".join([c if c == "\n" or (c.isprintable() and c not in UNSEEN) else json.dumps(c)[1:-1] for c in text])
 
 
 def _exact(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from counterfoil.types.json import is_array, is_object
+from counterfoil.types.label import Label
 from counterfoil.types.message import Media, Opaque, Text
 
 Content = tuple[Text | Media | Opaque, ...]
@@ -27,6 +28,10 @@ def to_content(value: Any, returns: Collection[str] | None, max_chars: int) -> C
         value = (value,)
     if isinstance(value, list | tuple) and value and all(isinstance(each, Text | Media) for each in cast("Any", value)):
         blocks = cast("Iterable[Text | Media]", value)
+        for block in blocks:
+            label: Any = block.label
+            if label is not None and not isinstance(label, Label):
+                raise TypeError(f"a block has {label!r} as its label: write Label({label!r})")
         return tuple(_cut(block.text, max_chars, block) if isinstance(block, Text) else block for block in blocks)
     return (_cut("done" if value is None else to_json(value), max_chars),)
 

@@ -13,6 +13,7 @@ import msgspec
 from counterfoil.tools.context import Context
 from counterfoil.tools.docstring import split_docstring
 from counterfoil.tools.kinds import from_json, mentions_secret, schema_of
+from counterfoil.tools.markers import inner_roles, reject_mistaken
 from counterfoil.tools.secret import Places, Secret
 from counterfoil.types.error import CatalogueError
 from counterfoil.types.json import own
@@ -31,6 +32,7 @@ class Signature:
         "may_fail",
         "numbers",
         "result",
+        "returned",
         "schema",
         "shared",
         "simple",
@@ -54,10 +56,14 @@ class Signature:
             if hints[name] is Context:
                 self.context = name
                 continue
-            hint, self.extras[name] = _annotated(hints[name], described.get(name))
+            hint, markers = _annotated(hints[name], described.get(name))
+            self.extras[name] = (*markers, *inner_roles(hint, f"{label}: {name}"))
+            reject_mistaken(hints[name], f"{label}: {name}")
             fields.append((name, hint, *_default(parameter)))
         self.result = _secret_result(hints.get("return"), label)
         """The schema of what it returns, if there are secrets in that."""
+        self.returned: Any = hints.get("return")
+        """The type of what it returns; `None` where nobody says."""
         self.numbers = {name: kind for name, hint, *_ in fields if (kind := _number(hint)) is not None}
         """The parameters that are a number: JSON may write 3.0 for an integer, and 3 for a float."""
         self.simple = all(name in self.numbers or _is_plain(hint) for name, hint, *_ in fields)

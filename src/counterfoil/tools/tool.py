@@ -15,8 +15,10 @@ import msgspec
 from counterfoil.tools.arguments import HIDDEN, compile_schema, problems, veiled_problems
 from counterfoil.tools.closed import close
 from counterfoil.tools.context import Context
+from counterfoil.tools.declared import agreed
 from counterfoil.tools.guess import handling, named
 from counterfoil.tools.limits import Limits
+from counterfoil.tools.markers import shape_of
 from counterfoil.tools.result import Content, to_builtins, to_content
 from counterfoil.tools.secret import Places
 from counterfoil.tools.signature import Signature
@@ -71,6 +73,7 @@ class Tool:
         contextual: bool = True,
         answers: bool = False,
         result: dict[str, Any] | None = None,
+        returned: Any = None,
     ) -> None:
         if not _NAME.fullmatch(spec.name):
             raise CatalogueError(
@@ -90,11 +93,22 @@ class Tool:
         self.effect: Effect = effect
         self.permission = permission if permission is not None else spec.name
         self.authorize = authorize
-        self.returns, self.trust = labelling(spec.name, returns, trust)
+        self.extras = extras or {}
+        self._returned = returned
+        self.returns, trust = labelling(spec.name, returns, trust)
+        self.trust = agreed(
+            spec.name,
+            effect,
+            trust,
+            parameters=self.spec.parameters,
+            markers=self.extras,
+            shape=lambda: self.shape,
+            kept=self.returns,
+        )
+        """What is declared of it for the provenance check, whichever way; `None` if nothing is."""
         self.lookup = lookup
         self.coerce = coerce
         self.function = function
-        self.extras = extras or {}
         self.contextual = contextual
         """Whether it looks at the `Context` of a call."""
         self.answers = answers
@@ -131,6 +145,11 @@ class Tool:
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, effect={self.effect!r}, permission={self.permission!r})"
+
+    @functools.cached_property
+    def shape(self) -> dict[str, Any] | None:
+        """The schema of what it returns, where that is known."""
+        return self.spec.output_schema or shape_of(self._returned)
 
     def _accepts(self, arguments: dict[str, Any]) -> bool:
         return self._is_valid(arguments) and not self.problems(arguments)
@@ -217,6 +236,7 @@ class Tool:
             extras=self.extras,
             contextual=self.contextual,
             result=self.result,
+            returned=self._returned,
         )
         tool.how = named(self.how, name)
         return tool
@@ -300,6 +320,7 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
         extras=signature.extras,
         contextual=signature.context is not None,
         result=signature.result,
+        returned=signature.returned,
         **options,
     )
 

@@ -16,6 +16,10 @@ READING = _set(
     preview inspect status whoami help
     """
 )
+TURNING = _set("and then or replace")
+"""After which a name that began with reading goes on with something else: get_and_send, find_replace."""
+PARTICLES = _set("out in off rid over")
+"""That make another verb of the first word: check_out, get_rid_of."""
 FETCHING = _set("webpage website url http https browse browser crawl scrape fetch visit web")
 ACTS: tuple[tuple[Act, frozenset[str]], ...] = (
     ("destroy", _set("delete cancel remove clear drop revoke destroy purge terminate erase kill uninstall")),

@@ -33,7 +33,8 @@ def lowest(first: Integrity, second: Integrity) -> Integrity:
 class Label(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The origin of a block: its integrity, its source in words, who may read it (`None`: anybody), and secrecy.
 
-    Sources that were joined are separated by "; ", sorted.
+    Sources that were joined are separated by "; ", sorted. Raises `ValueError` for an integrity that there is not, and
+    `TypeError` for readers that are no frozenset.
     """
 
     integrity: Integrity = "untrusted"
@@ -42,6 +43,10 @@ class Label(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     secret: bool = False
 
     def __post_init__(self) -> None:
+        if self.integrity not in _ORDER:
+            raise ValueError(f"a label's integrity must be one of {', '.join(_ORDER)}, not {self.integrity!r}")
+        if self.readers is not None and type(self.readers) is not frozenset:
+            raise TypeError(f"a label's readers must be a frozenset of names, or None for anybody: {self.readers!r}")
         if "; " in self.source:
             sources = sorted({source for source in self.source.split("; ") if source})
             msgspec.structs.force_setattr(self, "source", "; ".join(sources))

@@ -16,9 +16,9 @@ class Pick(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     The result is that of the first call of `tool` with exactly these `arguments`. Of its records, those count whose
     fields equal `where` (or have it as whole words), and of these the one with the `most` or `least` of a field. They
-    must agree on one value. `take` is the field, a scalar or a list of them; of a number, `times` and `plus` may
-    follow. No field that an outsider can write text in is ever looked at, but for a `link`: the only one in a field,
-    whoever wrote it, and good for nothing but to be fetched.
+    must agree on one value. `take` is the field, a scalar or a list of them (`"*"`: the whole of a result that is one
+    value); of a number, `times` and `plus` may follow. No field that an outsider can write text in is ever looked at,
+    but for a `link`: the only one in a field, whoever wrote it, and good for nothing but to be fetched.
     """
 
     tool: str
@@ -32,9 +32,22 @@ class Pick(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     link: bool = False
 
     def __post_init__(self) -> None:
-        given: Any = (self.arguments, self.where, self.take)
-        if [type(each) for each in given] != [dict, dict, str]:
+        names: Any = (self.tool, self.most, self.least, self.take)
+        rules: Any = (self.arguments, self.where)
+        numbers: Any = (self.times, self.plus)
+        if (
+            not all(isinstance(each, str) for each in names)
+            or not all(_by_name(each) for each in rules)
+            or {*map(type, numbers)} - {int, float}
+            or type(self.link) is not bool
+        ):
             raise TypeError("a Pick is Pick(tool, {argument: value}, where={field: value}, take='field')")
+        if not self.tool:
+            raise ValueError("a Pick needs the name of a tool")
+        if self.most and self.least:
+            raise ValueError(f"a Pick takes the most or the least, not both: {self.most!r}, {self.least!r}")
+        if not self.take and not self.link:
+            raise ValueError(f"Pick({self.tool!r}) does not say what it takes: add take='field'")
 
 
 class Intent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -52,15 +65,34 @@ class Intent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     """Whether any number of such calls is meant: once for each thing that is found."""
 
     def __post_init__(self) -> None:
-        fixed: Any = self.fixed
+        tool: Any = self.tool
         taken: Any = self.taken
         names: Any = self.open
+        if not isinstance(tool, str) or not tool:
+            name = getattr(tool, "name", None)
+            raise TypeError(
+                f"an Intent begins with the name of a tool, {name or 'pay'!r}, not with {type(tool).__name__}"
+            )
         if (
-            not isinstance(fixed, dict)
-            or not isinstance(taken, dict)
-            or isinstance(names, str)
+            not _by_name(self.fixed)
+            or not _by_name(taken)
+            or not isinstance(names, list | tuple)
+            or not all(isinstance(each, str) for each in cast("list[Any]", names))
             or {*map(type, cast("dict[str, Any]", taken).values())} - {Pick}
+            or type(self.many) is not bool
         ):
             raise TypeError(
                 "an Intent is Intent(tool, fixed={argument: value}, taken={argument: Pick(...)}, open=(argument,))"
             )
+        left = tuple(cast("list[str]", names))
+        twice = (self.fixed.keys() & self.taken.keys()) | ({*self.fixed, *self.taken} & {*left})
+        if twice:
+            raise ValueError(
+                f"Intent({tool!r}) says of {', '.join(sorted(twice))} more than one thing: an argument is fixed, taken "
+                "or open"
+            )
+        msgspec.structs.force_setattr(self, "open", left)
+
+
+def _by_name(given: Any) -> bool:
+    return isinstance(given, dict) and all(isinstance(name, str) for name in cast("dict[object, Any]", given))

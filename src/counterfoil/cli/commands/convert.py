@@ -190,6 +190,4 @@ def _write(data: bytes, out: Output) -> None:
         except UnicodeDecodeError:
             raise Problem("this stream is binary: send it to a file, > stream.bin") from None
         return
-    out.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    out.raw(data)

@@ -48,6 +48,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace, out: Output) -> int:
     """Show everything."""
+    out.only_shows()
     if options.injected:
         return anyio.run(injected.play, out)
     with ExitStack() as stack:

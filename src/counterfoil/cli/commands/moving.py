@@ -76,6 +76,7 @@ def export(options: argparse.Namespace, out: Output) -> int:
         raise Problem("say which run, or --all")
     if out.terminal:
         raise Problem("an export is for a file: write it to one with > journal.jsonl")
+    out.only_shows()
     return anyio.run(_export, options, out)
 
 

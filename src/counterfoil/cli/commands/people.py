@@ -1,4 +1,4 @@
-"""What people decide, from `approve` and `deny` to `settle`, `declassify` and `cancel`. They need only the journal."""
+"""What people decide, from `approve` and `deny` to `settle` and `cancel`. They need only the journal."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import anyio
 import msgspec
 
 from counterfoil.cli.batches import answer_all, find_batch, how_to_answer, show_batch, tell_errors
+from counterfoil.cli.commands import declassify
 from counterfoil.cli.journals import SHORT, answering, find_confirmation, find_run, opened
 from counterfoil.cli.options import Commands, command, journal_path, me, object_of
 from counterfoil.cli.output import Output
 from counterfoil.cli.problem import Problem
-from counterfoil.cli.words import BAD, DIM, GOOD, WAITS, call_parts, doubt_parts, label_words, result_text, when
+from counterfoil.cli.words import BAD, DIM, GOOD, WAITS, call_parts, doubt_parts, when
 from counterfoil.run.harness import Harness
 from counterfoil.run.run import batch_digest, batched
 from counterfoil.tools.arguments import show
-from counterfoil.types.entry import Declassified
 from counterfoil.types.grant import Always
 
 CONFIRMATIONS_EXAMPLES = """
@@ -54,9 +54,6 @@ SETTLE_EXAMPLES = """
 counterfoil settle last 1.1 happened --by bob --result "refund 77 was made"
 counterfoil settle 3f9c1a 2.1 retry --by bob        # it certainly did not happen
 counterfoil settle 3f9c1a 2.1 abandon --by bob      # nobody knows, nobody will
-"""
-DECLASSIFY_EXAMPLES = """
-counterfoil declassify last 1.1 --by bob            # bob has read the result of call 1.1
 """
 CANCEL_EXAMPLES = """
 counterfoil cancel last --reason "no longer wanted"
@@ -94,13 +91,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--by", metavar="NAME", help="who says so (default: you)")
     parser.add_argument("--result", metavar="TEXT", help="what the model reads, when it happened")
     _set(parser, _settle)
-    parser = command(
-        commands, "declassify", "vouch for the text of one result, which you have read", DECLASSIFY_EXAMPLES
-    )
-    parser.add_argument("run_id", metavar="RUN")
-    parser.add_argument("call_id", metavar="CALL", help="the call's id within the run, like 1.1")
-    parser.add_argument("--by", metavar="NAME", help="who vouches for it (default: you)")
-    _set(parser, _declassify)
+    declassify.add(commands)
     parser = command(commands, "cancel", "stop a run: its open calls are refused", CANCEL_EXAMPLES)
     parser.add_argument("run_id", metavar="RUN")
     parser.add_argument("--by", metavar="NAME", help="who stops it (default: you)")
@@ -250,30 +241,6 @@ async def _settle(options: argparse.Namespace, out: Output, harness: Harness) ->
     out.data({"run": run_id, "call": options.call_id, "how": options.how, "by": by})
     out.say(f"call {options.call_id} is settled as {options.how} by {by}")
     out.say((f"run {run_id[:SHORT]} goes on when it is resumed", DIM))
-    return 0
-
-
-async def _declassify(options: argparse.Namespace, out: Output, harness: Harness) -> int:
-    by, call_id = options.by or me(), options.call_id
-    run_id = (await find_run(harness.journal, options.run_id)).id
-    run = await harness.read(run_id)
-    result = run.results.get(call_id)
-    if result is None:
-        there = ", ".join(run.results) or "none yet"
-        raise Problem(f"call {call_id} of run {run_id[:SHORT]} has no result. Calls with one: {there}")
-    earlier = [each.by for each in run.entries if isinstance(each, Declassified) and each.call_id == call_id]
-    sent = await harness.journal.inbox(run_id)
-    earlier += [each.by for each in sent if each.kind == "declassify" and each.ref == call_id]
-    if earlier:
-        raise Problem(f"{earlier[0]} has vouched for the result of call {call_id} already: it counts once and for all")
-    text = result_text(result)
-    out.say((f"{call_id} ", DIM), *call_parts(run.state.calls[call_id].call))
-    out.say(text, indent=2)
-    out.say(("label  ", DIM), label_words(result.label))
-    out.flush()  # what could not be shown is not vouched for
-    await harness.declassify(run_id, call_id, by=by)
-    out.data({"run": run_id, "call": call_id, "by": by, "label": msgspec.to_builtins(result.label), "text": text})
-    out.say(f"{by} vouches for this text: calls may act on what it says, from the run's next step on")
     return 0
 
 

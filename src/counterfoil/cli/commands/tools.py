@@ -56,11 +56,13 @@ def run(options: argparse.Namespace, out: Output) -> int:
     target = load_target(options.catalogue)
     tools = list(target.catalogue)
     narrowed = bool(options.permission or options.requester)
-    if narrowed and (options.pin or options.check_pins):
+    if narrowed and (options.pin is not None or options.check_pins is not None):
         raise Problem("pins are of the whole catalogue: leave --as and --permission out")
-    if options.pin:
+    if "" in (options.pin, options.check_pins):
+        raise Problem("the name of the pin file is empty: is a variable not set?")
+    if options.pin is not None:
         return _pin(target.catalogue, options.pin, out)
-    if options.check_pins:
+    if options.check_pins is not None:
         return _check(target.catalogue, options.check_pins, out)
     if narrowed:
         session = session_of(options)
@@ -76,7 +78,12 @@ def run(options: argparse.Namespace, out: Output) -> int:
                 "tokens": token_cost(tool.spec),
                 "authorize": tool.authorize is not None,
                 "spec": msgspec.to_builtins(tool.spec),
-                "trust": {"act": tool.how.act, "roles": tool.how.roles, "guessed": tool.how.explain()},
+                "trust": {
+                    "act": tool.how.act,
+                    "roles": tool.how.roles,
+                    **_declared(tool),
+                    "guessed": tool.how.explain(),
+                },
             }
         )
         _show(tool, options, out)
@@ -157,9 +164,30 @@ def _show(tool: Tool, options: argparse.Namespace, out: Output) -> None:
         how = tool.how
         roles = ", ".join(f"{name}: {role}" for name, role in how.roles.items())
         out.say(("provenance: ", "bold"), how.act, (f"  {roles}", DIM), indent=4)
+        for what, said in _declared(tool).items():
+            out.say(f"{what}: {_compact(said)}", indent=6)
         for line in how.explain():
             out.say((line, DIM), indent=6)
     out.say()
+
+
+def _declared(tool: Tool) -> dict[str, Any]:
+    """What is declared of a tool beside what it does and what its arguments are for."""
+    declared: dict[str, Any] = msgspec.to_builtins(tool.trust) if tool.trust is not None else {}
+    return {what: said for what, said in declared.items() if what not in ("act", "roles")}
+
+
+def _compact(said: Any) -> str:
+    """A declaration in a line: names, or what is said of each."""
+    if isinstance(said, dict):
+        pairs: dict[str, Any] = dict(said)  # pyright: ignore[reportUnknownArgumentType]
+        return ", ".join(
+            f"{name}: {each if isinstance(each, str) else inert_json(each)}" for name, each in pairs.items()
+        )
+    if isinstance(said, list | tuple):
+        names: list[str] = list(said)  # pyright: ignore[reportUnknownArgumentType]
+        return ", ".join(names) or "none"
+    return "yes" if said is True else str(said)
 
 
 def _parameter(name: str, schema: Any, required: bool) -> list[Part]:

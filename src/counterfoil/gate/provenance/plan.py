@@ -203,6 +203,7 @@ def _at(record: Any, path: str) -> Any:
 
 def _field(record: Any, number: int, path: str, leaves: Leaves | None) -> Any:
     """A field of a record; `None` if there is none, it is secret, or an outsider may have written text in it."""
+    path = "" if path == "*" else path  # a record that is one value
     value = _at(record, path)
     parts = value if is_array(value) else [value]
     if leaves is None or not parts or any(covers(secret, path) for secret in leaves.secret):

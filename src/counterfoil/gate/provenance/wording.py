@@ -25,9 +25,9 @@ _ORIGINS = {
     "KEYED": "of the record that the user asked for",
     "PLANNED": "as planned",
     "SYSTEM": "an existing one, but the model chose it",
-    "CLEAN": "written by the model before it read anything",
+    "CLEAN": "written before anything was read",
     "TYPED": "a value that others can choose, or worked out from one",
-    "MODEL": "written by the model after it read what others can write",
+    "MODEL": "written after reading what others can write",
     "OUTSIDE": "written by others, and not shown to the model",
 }
 _THEIRS = frozenset({"USER", "CONFIG"})
