@@ -6,7 +6,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeGuard, get_args
+from typing import Any, TypeGuard, get_args
 
 import msgspec
 
@@ -16,6 +16,7 @@ from counterfoil.gate.checks.confirmation import confirmation, granted
 from counterfoil.gate.checks.limits import Rates, ceilings, clamps
 from counterfoil.gate.checks.permission import authorize, permission
 from counterfoil.types.entry import Opened
+from counterfoil.types.error import CounterfoilError
 from counterfoil.types.plan import Mode
 from counterfoil.types.session import Session
 from counterfoil.types.verdict import ALLOWED, Allowed, Confirm, Refusal, Verdict
@@ -59,7 +60,9 @@ class Gate:
         self.confirmations_expire = confirmations_expire
         self.four_eyes = four_eyes
         self.provenance: Mode = provenance
-        self.vouched = (vouched,) if isinstance(vouched, str) else tuple(vouched)
+        self.vouched = () if vouched == () else _names(vouched, _VOUCHED, ValueError)
+        if me is not None and not callable(me):
+            raise ValueError(f"me is a function of a session that gives the requester's own names, not {me!r}")
         self._me = me
         self._look_up: tuple[Check, ...] = (*self.checks, confirmation)
         """The last checks of what only looks something up."""
@@ -68,10 +71,13 @@ class Gate:
         self._halted: str | None = None
 
     def opened(self, opened: Opened) -> Opened:
-        """The same beginning of a run, with what this gate judges its calls' provenance by."""
+        """The same beginning of a run, with what this gate judges its calls' provenance by.
+
+        Raises `CounterfoilError` where `me` gives anything but names.
+        """
         if self.provenance == "off":
             return msgspec.structs.replace(opened, provenance="off", vouched=(), me=())
-        me = () if self._me is None else tuple(self._me(opened.session))
+        me = () if self._me is None else _names(self._me(opened.session), _ME, CounterfoilError)
         return msgspec.structs.replace(opened, provenance=self.provenance, vouched=self.vouched, me=me)
 
     def halt(self, reason: str = "an operator stopped all calls") -> None:
@@ -131,6 +137,24 @@ class Gate:
         if limits.rate is not None and (verdict := self._rates.take(attempt)) is not ALLOWED:
             return verdict
         return Allowed(tuple(attempt.notes)) if attempt.notes or attempt.grant is not None else ALLOWED
+
+
+_VOUCHED = "vouched are texts that the application vouches for"
+_ME = "the gate's `me` must give texts, the requester's own names"
+
+
+def _names(given: Any, what: str, error: type[Exception]) -> tuple[str, ...]:
+    """Texts in an order of their own, each once, since a set has another order in each process. Raises that `error`.
+
+    What is empty names nothing, and may not vouch for what is left empty.
+    """
+    try:
+        names: list[Any] = [given] if isinstance(given, str) else list(given)
+    except TypeError:
+        names = [given]
+    if wrong := [each for each in names if not isinstance(each, str)]:
+        raise error(f"{what}, and {wrong[0]!r} is none")
+    return tuple(sorted({each for each in names if each.strip()}))
 
 
 def _both(first: Confirm, second: Confirm) -> Confirm:

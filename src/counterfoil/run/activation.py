@@ -28,7 +28,7 @@ from counterfoil.run.handles import Handles
 from counterfoil.run.inbox import expired, take_up
 from counterfoil.run.judging import judged
 from counterfoil.run.perform import Performer, start
-from counterfoil.run.recovery import bereft, interrupted, recover, recover_all, send_late, take_over
+from counterfoil.run.recovery import barred, interrupted, recover, recover_all, send_late, take_over
 from counterfoil.run.reply import admit
 from counterfoil.run.secrets import Listener
 from counterfoil.run.slots import in_turn
@@ -360,11 +360,12 @@ class Activation:
         for call in calls:
             tool = self.tools.get(call.call.name)
             if stop is not None:  # halted since the call was judged
-                self.write(Judged(call.call.id, stop))
+                await self.commit(await barred(call, tool, stop, "all calls are stopped", self.performer))
             elif tool is None:  # the catalogue changed since the call was judged
-                self.write(Judged(call.call.id, unknown_tool(call.call, [spec.name for spec in self.specs])))
-            elif self.held is not None and (gone := self.held.refusal(call.call.id, tool, call.arguments)) is not None:
-                await self.commit(await bereft(call, tool, gone, self.performer))
+                gone = unknown_tool(call.call, [spec.name for spec in self.specs])
+                await self.commit(await barred(call, None, gone, "there is no such tool any more", self.performer))
+            elif self.held is not None and (lost := self.held.refusal(call.call.id, tool, call.arguments)) is not None:
+                await self.commit(await barred(call, tool, lost, "its secret arguments are lost", self.performer))
             else:
                 pairs.append((call, tool))
         batch = [(call, tool) for call, tool in pairs if tool.effect != "irreversible"] or pairs[:1]

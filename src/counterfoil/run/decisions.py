@@ -18,10 +18,11 @@ from counterfoil.run.state import State
 from counterfoil.run.step import standing
 from counterfoil.tools.arguments import compile_schema
 from counterfoil.tools.catalogue import Catalogue
-from counterfoil.types.entry import Record
+from counterfoil.types.entry import Declassified, Finished, Record
 from counterfoil.types.error import CatalogueError, ConfirmationError, RunNotFound, SettlementError
 from counterfoil.types.grant import Always, Grant
-from counterfoil.types.message import Text
+from counterfoil.types.handle import Handle
+from counterfoil.types.message import Text, ToolResult
 
 Wake = Callable[[str], Awaitable[None]]
 """Has somebody go on with a run soon, given its id. Safe to call too often."""
@@ -62,6 +63,10 @@ def _grant(always: Always, found: Confirmation, answer: dict[str, Any], by: str)
         expires_at=now + always.seconds,
         confirmation=found.id,
     )
+
+
+def _vouched(call_id: str, by: str) -> ConfirmationError:
+    return ConfirmationError(f"{by} has vouched for the result of call {call_id} already: it counts once and for all")
 
 
 class Decisions:
@@ -194,16 +199,31 @@ class Decisions:
     async def declassify(self, run_id: str, call_id: str, *, by: str) -> None:
         """Vouch for the text of one result, which somebody has read: calls may act on its words from then on.
 
-        It counts from the run's next step on, and for nothing else that was read. Raises `ConfirmationError`.
+        It counts from the run's next step on, once and for all, and for nothing else that was read. Raises
+        `ConfirmationError` when there is no such text, the model was not shown it, or somebody vouches for it already.
         """
         if not by:
             raise ConfirmationError("a name is needed: by=...")
-        result = (await self.read(run_id)).results.get(call_id)
+        run = await self.read(run_id)
+        result = run.results.get(call_id)
         if result is None:
             raise ConfirmationError(f"call {call_id} of run {run_id} has no result that could be vouched for")
+        for entry in run.entries:
+            match entry:
+                case Finished(ToolResult(call_id=id), handle=Handle(name)) if id == call_id:
+                    raise ConfirmationError(
+                        f"the model is not shown the result of call {call_id}, so it cannot act on its words: approve "
+                        f"the call that {name} is handed to"
+                    )
+                case Declassified(id, earlier) if id == call_id:
+                    raise _vouched(call_id, earlier)
+                case _:
+                    pass
         if not all(isinstance(each, Text) for each in result.content):
             raise ConfirmationError(f"the result of call {call_id} is more than text: only texts can be vouched for")
-        await post(self, run_id, "declassify", call_id, by, {"call_id": call_id})
+        posted = await post(self, run_id, "declassify", call_id, by, {"call_id": call_id})
+        if posted is not None:
+            raise _vouched(call_id, posted.by)
 
     async def _resting(self, status: Status) -> list[str]:
         """The runs that rest like that, those included that somebody has answered in part."""

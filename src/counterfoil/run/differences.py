@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from counterfoil.run.state import State
+import msgspec
+
+from counterfoil.run.state import Call, State
 from counterfoil.types.entry import Entry, Judged, Said
+from counterfoil.types.handle import Handle
+from counterfoil.types.message import ToolResult
 from counterfoil.types.verdict import Allowed, Confirm, Verdict
 
 
@@ -65,11 +70,28 @@ def where(recorded: State, today: State) -> str:
     """Say where two states part that came from the same verdicts."""
     for id, call in recorded.calls.items():
         other = today.calls.get(id)
-        if other is None or other.result != call.result or other.arguments != call.arguments:
+        if other is None or _came(other) != _came(call):
             return f"call {id} ({call.call.name}) came out differently"
     pairs = enumerate(zip(recorded.messages, today.messages, strict=False), 1)
-    if (number := next((number for number, (then, now) in pairs if then != now), None)) is not None:
+    said = (number for number, (then, now) in pairs if then.role != "tool" and then != now)  # the others are results
+    if (number := next(said, None)) is not None:
         return f"message {number} differs"
     if len(recorded.messages) != len(today.messages):
         return f"there were {len(recorded.messages)} messages, today {len(today.messages)}"
-    return "the run ended differently"
+    if _ended(recorded) != _ended(today):
+        return "the run ended differently"
+    why = ": today's gate does not follow what is read" if recorded.follows and not today.follows else ""
+    return f"only the labels of what was read differ{why}"
+
+
+def _came(call: Call) -> tuple[Any, ...]:
+    return call.arguments, call.doubt, _bare(call.result)
+
+
+def _ended(state: State) -> tuple[Any, ...]:
+    return state.ended, state.answer, state.turn, {name: _bare(each) for name, each in state.handles.items()}
+
+
+def _bare(each: ToolResult | Handle | None) -> ToolResult | Handle | None:
+    """The same without its label, which says who could have written it."""
+    return None if each is None else msgspec.structs.replace(each, label=None)

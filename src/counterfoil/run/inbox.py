@@ -13,7 +13,7 @@ from counterfoil.gate.checks.confirmation import digest
 from counterfoil.journal.journal import Item
 from counterfoil.run.state import Call, State
 from counterfoil.run.step import Done, next_step
-from counterfoil.types.entry import Answered, Declassified, Ended, Entry, Settled
+from counterfoil.types.entry import Answered, Declassified, Ended, Entry, Finished, Settled
 from counterfoil.types.grant import Grant
 from counterfoil.types.message import Text, ToolResult
 from counterfoil.types.outcome import Outcome
@@ -74,8 +74,7 @@ def take_up(item: Item, state: State, run_id: str) -> Iterator[Entry]:
     elif item.kind == "result" and call.result is None and call.started is not None:
         # Its worker had lost the run to another one, but it did come to an end.
         if item.ref == doubt_ref(call.call.id, call.started.at):
-            result = msgspec.convert(item.data["result"], ToolResult)
-            yield Settled(call.call.id, "happened", item.by, result, item.at)
+            yield msgspec.convert(item.data, Finished)
     elif (
         item.kind == "settle"
         and call.doubt is not None

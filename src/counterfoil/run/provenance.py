@@ -36,18 +36,21 @@ log = logging.getLogger("counterfoil.run")
 def again(entries: Sequence[Entry], opened: Opened) -> Known | None:
     """What a run knows that was begun under other terms, the last of its entries having opened it like that.
 
-    It is followed anew from its beginning, so that nothing that it has read is overlooked.
+    It is followed anew from its beginning, so that nothing that it has read is overlooked. Each verdict says which
+    intent of the plan it uses up; where none was followed, none did, so a plan of that time counts no more.
     """
-    earlier = [
-        msgspec.structs.replace(each, provenance=opened.provenance, vouched=opened.vouched, me=opened.me)
-        if isinstance(each, Opened)
-        else each
-        for each in entries
-    ]
-    known = State(earlier).known
-    if known is not None:
-        known.plan.retire()  # what was carried out under other terms did not say which intent it was
-    return known
+    state, followed = State(), True
+    for each in entries:
+        entry = each
+        if isinstance(each, Opened):
+            if each.provenance in (None, "off"):
+                followed = False
+            elif not followed and (known := state.known) is not None:
+                followed = True
+                known.plan.retire()
+            entry = msgspec.structs.replace(each, provenance=opened.provenance, vouched=opened.vouched, me=opened.me)
+        state.apply(entry)
+    return state.known
 
 
 def _said(state: State, known: Known, entry: Said) -> None:
@@ -194,12 +197,12 @@ class Labels:
             log.exception("%s (call %s): what it hands on could not be labelled", tool.name, call.call.id)
             return tool.how.outside
 
-    def erred(self, finished: Finished, call: Call, tool: Tool, *, ours: bool) -> Finished:
+    def erred(self, finished: Finished, call: Call, *, ours: bool) -> Finished:
         """What came of a call that failed, with a label where it is not simply an outsider's words: `ours` are not."""
         carried = self.known.carried(call.arguments or {})
         if not ours and carried is NEUTRAL:
             return finished
-        label = join(Label("system" if ours else "untrusted", tool.name), carried)
+        label = join(Label("system" if ours else "untrusted", call.call.name), carried)
         return msgspec.structs.replace(finished, result=msgspec.structs.replace(finished.result, label=label))
 
     def result(self, result: ToolResult, call: Call, tool: Tool, value: Any) -> tuple[Label | None, Leaves | None]:

@@ -17,7 +17,6 @@ from counterfoil.run.perform import Performer
 from counterfoil.run.state import Call, State
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import Doubted, Finished, Judged, Settled
-from counterfoil.types.message import Text, ToolResult
 from counterfoil.types.verdict import Refusal
 
 if TYPE_CHECKING:
@@ -74,15 +73,20 @@ async def recover_all(activation: Activation, calls: Iterable[Call]) -> None:
     await activation.loop.together([functools.partial(one, call) for call in calls])
 
 
-async def bereft(call: Call, tool: Tool, gone: Refusal, performer: Performer) -> Judged | Finished | Settled | Doubted:
-    """What becomes of a call that was let through and has lost its secrets: it does not run with placeholders."""
+async def barred(
+    call: Call, tool: Tool | None, refusal: Refusal, why: str, performer: Performer
+) -> Judged | Finished | Settled | Doubted:
+    """What becomes of a call that was let through and cannot run now. `why` is for a person to read.
+
+    Only what has never been started is refused: of the rest nobody may be told that it was not run.
+    """
     if call.started is None:
-        return Judged(call.call.id, gone)
-    if tool.effect == "read":
-        return Finished(ToolResult(call.call.id, (Text(gone.message),), True, None, tool.name))
-    if tool.lookup is not None:
+        return Judged(call.call.id, refusal)
+    if call.started.effect == "read":
+        return performer.untold(call, refusal.message)
+    if tool is not None and tool.lookup is not None:
         return await recover(call, tool, performer, patient=True)
-    return Doubted(call.call.id, "its process died while it was running, and its secret arguments with it")
+    return Doubted(call.call.id, f"its process died while it was running, and it cannot be run again: {why}")
 
 
 async def take_over(activation: Activation) -> None:
@@ -120,5 +124,4 @@ async def send_late(activation: Activation) -> None:
         call = known.get(id)
         if call is not None and call.started is not None and call.result is None:
             ref, by = doubt_ref(id, call.started.at), f"the worker that ran it (owner {activation.log.epoch})"
-            data = {"call_id": id, "result": msgspec.to_builtins(entry.result)}
-            await post(activation.harness, run_id, "result", ref, by, data)
+            await post(activation.harness, run_id, "result", ref, by, {"call_id": id, **msgspec.to_builtins(entry)})

@@ -6,8 +6,9 @@ effect happens; what people and crashes did is put where it stood. Time is not r
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,9 +22,10 @@ from counterfoil.run.differences import verdicts, where
 from counterfoil.run.harness import Harness
 from counterfoil.run.perform import OwnWords
 from counterfoil.run.provenance import Labels
+from counterfoil.run.recorded import Awaited, came_late, inputs, outcomes
 from counterfoil.run.secrets import Held, Recorded
 from counterfoil.run.state import Call, State
-from counterfoil.run.step import NUDGER, Done, next_step
+from counterfoil.run.step import Done, next_step
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.context import Context
 from counterfoil.tools.secret import opened
@@ -39,7 +41,6 @@ from counterfoil.types.entry import (
     Judged,
     Loaded,
     Opened,
-    Planned,
     Record,
     Said,
     Settled,
@@ -50,7 +51,6 @@ from counterfoil.types.label import Label, Leaves
 from counterfoil.types.message import Media, Text, ToolResult
 from counterfoil.types.request import Reply, Request
 from counterfoil.types.session import Session
-from counterfoil.types.verdict import Allowed
 
 UNCUT = 1 << 40
 """Recorded results were cut to size when they were recorded."""
@@ -81,7 +81,7 @@ async def replay(records: Sequence[Record], catalogue: Catalogue, gate: Gate | N
     if not entries or not isinstance(entries[0], Opened):
         raise CounterfoilError("this run has no beginning, so it cannot be replayed")
     recorded = State(entries)
-    replaying = _Replaying(records[0].run, entries, catalogue, gate)
+    replaying = _Replaying(records, catalogue, gate)
     await replaying.go()
     today = State(replaying.entries)
     differences = [*verdicts(entries, replaying.entries), *replaying.notes]
@@ -111,15 +111,16 @@ class _Cut(BaseException):
 class _Replaying:
     """Drives one replay. `inputs` are the recorded entries that the harness does not make by itself, in order."""
 
-    def __init__(self, run_id: str, entries: Sequence[Entry], catalogue: Catalogue, gate: Gate | None) -> None:
-        self.run_id = run_id
+    def __init__(self, records: Sequence[Record], catalogue: Catalogue, gate: Gate | None) -> None:
+        self.run_id = run_id = records[0].run
+        entries, late = [record.entry for record in records], came_late(records)
         self.journal = MemoryJournal()
-        self.inputs = list(_inputs(entries))
+        self.inputs = list(inputs(entries, late))
         outside = {id(each) for each in self.inputs if recorded_turn(each) is None}
         self._joined = {id(entry) for before, entry in pairwise(entries) if {id(before), id(entry)} <= outside}
-        self._stops = _before_stops(entries, outside)
-        self._seen: Counter[tuple[str, str]] = Counter()
-        self.outcomes = _outcomes(entries)
+        self._awaited = Awaited(entries, outside)
+        self.outcomes = outcomes(entries, late)
+        self._starts: Counter[str] = Counter()
         own = {each.grant.id for each in entries if isinstance(each, Answered) and each.grant is not None}
         # Those that were given in this run come when they came then.
         self._granted = {
@@ -144,15 +145,16 @@ class _Replaying:
             await self.journal.grant(grant)
         log = await self.journal.create(self.run_id, first.session.requester, self._outside())
         await log.release("ready")
-        while True:
+        going = True
+        while going:
             asked = len(self.model.requests)
-            await self._resume()
+            if not self._at_pause:
+                await self._resume()
             self.entries = [record.entry for record in await self.journal.read(self.run_id)]
-            batch = self._outside()
-            if batch:
+            if batch := self._outside():
                 await self._inject(batch)
-            elif not self.inputs or len(self.model.requests) == asked:
-                break
+            else:
+                going = bool(self.inputs) and len(self.model.requests) > asked
         if self.model.left:
             self.notes.append(f"{self.model.left} recorded replies were not asked for: the run stops earlier today")
 
@@ -163,7 +165,19 @@ class _Replaying:
             self.inputs and recorded_turn(self.inputs[0]) is None and (not batch or id(self.inputs[0]) in self._joined)
         ):
             batch.append(self._as_today(self.inputs.pop(0)))
+            self._awaited.passed()
         return batch
+
+    @property
+    def _at_pause(self) -> bool:
+        """Whether all is written that was written before something came from outside, or the record ends.
+
+        A call that comes to be in doubt stops by itself, and no other one does for that.
+        """
+        head = self.inputs[0] if self.inputs else None
+        return self._awaited.nothing and (
+            head is None or not (isinstance(head, Doubted) or recorded_turn(head) is not None)
+        )
 
     def _as_today(self, entry: Entry) -> Entry:
         """A session under today's gate, without a limit of time: when it ran out is in the record."""
@@ -189,12 +203,13 @@ class _Replaying:
                 raise
 
     def _watch(self, event: object) -> None:
-        """Stop where the run was stopped from outside: when all is written that was written by then."""
-        if not isinstance(event, Entry):
-            return
-        self._seen[_key(event)] += 1
-        if self.inputs and (before := self._stops.get(id(self.inputs[0]))) is not None and before <= self._seen:
-            raise _Pause
+        """Stop where the recorded process was stopped or died: its record may end in the middle of a turn."""
+        if isinstance(event, Entry):
+            self._awaited.came(event)
+            if isinstance(event, Started):
+                self._starts[event.call_id] += 1
+            if self._at_pause:
+                raise _Pause
 
     async def _inject(self, batch: list[Entry]) -> None:
         state = State(self.entries)
@@ -234,25 +249,24 @@ class _Replaying:
         return stand_in
 
     async def _recorded(self, call_id: str, tool: Tool) -> Any:
-        outcomes = self.outcomes.get(call_id)
-        if outcomes is None:
+        came_to = self.outcomes.get(call_id)
+        if came_to is None:
             raise ToolError("There is no recorded result: this call was not run when the journal was written.")
-        if not outcomes or outcomes[0] is None:
-            del outcomes[:1]
+        at = max(0, self._starts[call_id] - 1)
+        finished = came_to[at] if at < len(came_to) else None
+        if finished is None:
             # Siblings that did finish must have done so before the process is seen to stop.
             for _ in range(3):
                 await anyio.lowlevel.checkpoint()
             raise _Cut
-        finished = outcomes.pop(0)
-        assert finished is not None
         handle = finished.handle
         self.labels[call_id] = (finished.result.label if handle is None else handle.label, finished.leaves)
         if finished.result.is_error:
             if handle is None and is_opaque(tool.trust):
                 raise OwnWords(finished.result.text)  # or it would not have been shown
             raise ToolError(finished.result.text if handle is None else handle.value)
-        if handle is not None:
-            return handle.value
+        if handle is not None:  # what is kept as null was no JSON number; `None` itself is kept as a word
+            return math.nan if handle.value is None else handle.value
         return [block for block in finished.result.content if isinstance(block, Text | Media)]
 
 
@@ -274,7 +288,7 @@ class _RecordedLabels(Labels):
         recorded = self._recorded.get(call.call.id)
         return super().result(result, call, tool, value) if recorded is None else recorded
 
-    def erred(self, finished: Finished, call: Call, tool: Tool, *, ours: bool) -> Finished:
+    def erred(self, finished: Finished, call: Call, *, ours: bool) -> Finished:
         """What came of a call that failed, with the label that it had."""
         label, _ = self._recorded.get(call.call.id, (None, None))
         return msgspec.structs.replace(finished, result=msgspec.structs.replace(finished.result, label=label))
@@ -288,68 +302,11 @@ class _Paced(Replay):
         self._replaying = replaying
 
     async def reply(self, request: Request) -> Reply:
-        inputs = self._replaying.inputs
-        if not inputs or recorded_turn(inputs[0]) is None:
+        left = self._replaying.inputs
+        if not left or recorded_turn(left[0]) is None:
             raise _Pause
-        inputs.pop(0)
+        left.pop(0)
         return await super().reply(request)
-
-
-def _inputs(entries: Sequence[Entry]) -> Iterator[Entry]:
-    outside = False
-    for entry in entries:
-        match entry:
-            case Opened():
-                outside = entry.outside
-                yield entry
-            case Loaded() | Answered() | Doubted() | Settled() | Planned() | Declassified():
-                yield entry
-            case Said(message) if message.name != NUDGER and (message.role != "assistant" or outside):
-                yield entry
-            case Said() | Ended() if recorded_turn(entry) is not None:
-                yield entry
-            case Ended(outcome) if outcome.kind == "cancelled" or outcome.which == "seconds":
-                yield entry
-            case _:
-                pass
-
-
-def _before_stops(entries: Sequence[Entry], outside: set[int]) -> dict[int, Counter[tuple[str, str]]]:
-    """Per stop from outside: what the harness itself had written by then."""
-    found: dict[int, Counter[tuple[str, str]]] = {}
-    seen: Counter[tuple[str, str]] = Counter()
-    for entry in entries:
-        if id(entry) not in outside:
-            seen[_key(entry)] += 1
-        elif isinstance(entry, Ended):
-            found[id(entry)] = seen.copy()
-    return found
-
-
-def _key(entry: Entry) -> tuple[str, str]:
-    call_id: str = entry.result.call_id if isinstance(entry, Finished) else getattr(entry, "call_id", "")
-    return type(entry).__name__, call_id
-
-
-def _outcomes(entries: Sequence[Entry]) -> dict[str, list[Finished | None]]:
-    """Per call that was started: what each start came to, `None` where it came to nothing that is known."""
-    found: dict[str, list[Finished | None]] = {}
-    notes: dict[str, int] = {}
-    for entry in entries:
-        match entry:
-            case Started(call_id):
-                found.setdefault(call_id, []).append(None)
-            case Judged(call_id, Allowed(told)):
-                notes[call_id] = bool(told)
-            case Finished(result):
-                if notes.get(result.call_id) and not result.is_error:
-                    # The gate's notes are put before the result again.
-                    result = msgspec.structs.replace(result, content=result.content[1:])
-                starts = found.setdefault(result.call_id, [None])
-                starts[-1] = msgspec.structs.replace(entry, result=result)
-            case _:
-                pass
-    return found
 
 
 def _misfit(state: State, entry: Entry) -> str | None:
@@ -363,6 +320,10 @@ def _misfit(state: State, entry: Entry) -> str | None:
             call = state.calls.get(call_id)
             if call is None or call.started is None or call.result is not None:
                 return f"call {call_id} was in doubt then, and is not today"
+        case Finished(result):
+            call = state.calls.get(result.call_id)
+            if call is None or call.started is None or call.result is not None:
+                return f"call {result.call_id} had its result late then, and does not wait for one today"
         case Settled(call_id):
             call = state.calls.get(call_id)
             # One that was cut off need not have been in doubt: its service was asked, or its late result came.

@@ -187,16 +187,18 @@ class State:
 
     def _judged(self, entry: Judged) -> None:
         call = self.calls[entry.call_id]
+        past, name = self.past, call.call.name
+        if not call.counted:
+            call.counted = True
+            past.identical[call.identity] = past.identical.get(call.identity, 0) + 1
+        elif call.started is None:  # it was let through, and cannot run after all
+            self._take_back(call)
         call.verdict = verdict = entry.verdict
         if entry.arguments is not None:
             call.arguments = entry.arguments
         if entry.intent is not None and (known := self.known) is not None:
             call.intent = entry.intent
             known.plan.spend(entry.intent)
-        past, name = self.past, call.call.name
-        if not call.counted:
-            call.counted = True
-            past.identical[call.identity] = past.identical.get(call.identity, 0) + 1
         if type(verdict) is Allowed:
             past.allowed += 1
             past.by_tool[name] = past.by_tool.get(name, 0) + 1
@@ -226,9 +228,13 @@ class State:
 
     def _unjudge(self, call: Call) -> None:
         """The gate is to judge a call again, so what it counted for it is taken back."""
-        past, name = self.past, call.call.name
         call.counted = False
-        past.identical[call.identity] -= 1
+        self.past.identical[call.identity] -= 1
+        self._take_back(call)
+
+    def _take_back(self, call: Call) -> None:
+        """A verdict does not stand any more, nor what was used up by it; that the call was asked for does."""
+        past, name = self.past, call.call.name
         if isinstance(call.verdict, Allowed):
             past.allowed -= 1
             past.by_tool[name] -= 1
