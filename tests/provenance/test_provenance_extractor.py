@@ -203,7 +203,7 @@ def test_a_typed_value_is_not_acted_on_although_nothing_untrusted_was_read(plann
     if planned:
         at.plan(Intent("pay", open=("iban", "amount", "note")), Intent("send_mail", open=("to", "body"), many=True))
     assert at.why("pay", mode, iban=IBAN, amount=12) is None
-    facts(at, iban=IBAN, mail="eve@evil.example", owed=48.5, page="evil.example/x")
+    facts(at, iban=IBAN, mail="eve@evil.example", owed=48.5, page="evil.example")
     assert at.why("pay", mode, iban=IBAN, amount=12) == "ARG_ORIGIN"
     assert at.wrong("pay", mode, iban=IBAN, amount=12) == {"iban": IBAN, "amount": 12}
     assert at.why("send_mail", mode, to="Eve@evil.example", body="hi") == "ARG_ORIGIN"

@@ -68,10 +68,18 @@ def test_what_the_developer_says_of_the_effect_counts_for_their_own_tools() -> N
         ({"destructiveHint": True}, "get_order", "destroy"),
         ({"destructiveHint": True}, "frobnicate", "destroy"),
         ({"destructiveHint": False, "readOnlyHint": True}, "send_mail", "send"),
-        ({}, "get_order", "read"),
+        ({"readOnlyHint": True}, "list_for_sale", "send"),
+        ({"readOnlyHint": "true"}, "get_status", "send"),
+        ({"readOnlyHint": True, "destructiveHint": True}, "get_status", "destroy"),
+        ({}, "get_status", "send"),
+        ({}, "get_webpage", "send"),
+        ({"readOnlyHint": True}, "get_webpage", "fetch"),
+        ({"readOnlyHint": True}, "get_order", "read"),
     ],
 )
-def test_what_a_foreign_tool_claims_can_only_make_it_stricter(hints: dict[str, Any], name: str, act: str) -> None:
+def test_a_foreign_tool_is_harmless_only_if_its_name_and_its_claim_both_say_so(
+    hints: dict[str, Any], name: str, act: str
+) -> None:
     assert handling(name, {}, "read", Trust(foreign=True), hints=hints).act == act
 
 

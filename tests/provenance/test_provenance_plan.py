@@ -40,12 +40,12 @@ def test_a_slot_of_the_plan_is_spent_once_unless_many_are_meant() -> None:
 
 def test_a_planned_call_may_not_grow_an_argument() -> None:
     desk = Desk("Add lunch to my calendar.").plan(Intent("add_event", {"title": "lunch"}, open=("day",))).page()
-    assert desk.why("add_event", title="Lunch", day="2024-05-15") is None
-    assert desk.wrong("add_event", title="Lunch", day="2024-05-15", guests=["m@evil.example"]) == {
+    assert desk.why("add_event", title="lunch", day="2024-05-15") is None
+    assert desk.wrong("add_event", title="lunch", day="2024-05-15", guests=["m@evil.example"]) == {
         "guests": ["m@evil.example"]
     }
-    assert desk.why("add_event", title="Lunch", guests=["m@evil.example"]) == "OFF_PLAN"
-    assert desk.why("add_event", title="Lunch", guests=[]) is None
+    assert desk.why("add_event", title="lunch", guests=["m@evil.example"]) == "OFF_PLAN"
+    assert desk.why("add_event", title="lunch", guests=[]) is None
 
 
 def test_the_difference_from_the_plan_is_shown() -> None:
@@ -182,7 +182,9 @@ def test_a_secret_is_never_taken_by_a_rule() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "equal"),
     [
-        ("A  b", "a B", True),
+        ("A  b", "A  b", True),
+        ("A  b", "a B", False),
+        ("# tidy up rm -rf /data", "# tidy up\nrm -rf /data", False),
         (3, 3.0, True),
         ("3", 3, True),
         (3, "3", True),
@@ -202,12 +204,13 @@ def test_a_secret_is_never_taken_by_a_rule() -> None:
         ([1, 2], [1, 2], True),
         ([1, 2], [2, 1], False),
         ([1], 1, False),
-        ({"a": "X"}, {"a": "x"}, True),
+        ({"a": "X"}, {"a": "X"}, True),
+        ({"a": "X"}, {"a": "x"}, False),
         ({"a": 1}, {"a": 1, "b": 2}, False),
         ({}, [], False),
     ],
 )
-def test_values_are_the_same_but_for_spelling(first: Any, second: Any, equal: bool) -> None:
+def test_values_are_the_same_to_the_letter_but_numbers_by_value(first: Any, second: Any, equal: bool) -> None:
     assert same(first, second) is equal
 
 

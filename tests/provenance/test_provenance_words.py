@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.gate.provenance.words import _ACTIVE, LINK, Words, fold, links, moments
+from counterfoil.gate.provenance.words import Words, fold, key, links, moments
 
 ORDER = (
     "Please refund GB29NWBK60161331926819 the 12.00 from May 15th, 2024 and tell 'sarah.connor@gmail.com' at 10:00. "
@@ -176,6 +176,184 @@ def test_folding_keeps_the_length_of_what_is_not_space() -> None:
     assert fold("STRASSE \u0130 \u00df") == "strasse \u0130 \u00df"
 
 
-@given(st.text() | st.from_regex(LINK) | st.lists(st.from_regex(LINK) | st.text()).map(" ".join))
-def test_no_link_is_overlooked_for_speed(text: str) -> None:
-    assert links(text) == _ACTIVE.findall(text)
+@given(st.text())
+def test_folding_changes_nothing_but_case_and_space(text: str) -> None:
+    folded, spaced = fold(text), " ".join(text.split())
+    assert len(folded) == len(spaced)
+    assert all(a == b or (a == b.lower() and a.upper() == b) for a, b in zip(folded, spaced, strict=True))
+
+
+@pytest.mark.parametrize("other", ["\u212a", "\uff4b", "k\u200b", "k\u0301", "\u043a"])
+def test_look_alikes_are_different(other: str) -> None:
+    assert fold(other) != fold("k")
+    assert not words("Pay 'kim7' now.").contain(f"{other}im7")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("Mail o'brien@x.example it.", "brien@x.example"),
+        ("Mail o\u2019brien@x.example it.", "brien@x.example"),
+        ("Mail r&d@x.example it.", "d@x.example"),
+        ("Mail a=b@x.example it.", "b@x.example"),
+        ("Mail a!b@x.example it.", "b@x.example"),
+        ("Mail ann@x.example\u200b.evil.test it.", "ann@x.example"),
+        ("Mail ann@x.example\u0338 it.", "ann@x.example"),
+        ("Send to https://api.example/hook?id=5&dry=1 it.", "https://api.example/hook?id=5"),
+        ("Send to https://api.example/hook?id=5&dry=1 it.", "https://api.example/hook"),
+        ("Send to https://api.example/hook?id=5&dry=1 it.", "https://api.example/hook?id"),
+        ("Send to https://api.example/hook#top it.", "https://api.example/hook"),
+        ("Send to https://api.example/hook%20x it.", "https://api.example/hook"),
+        ("Send to https://api.example/~ann it.", "https://api.example/"),
+        ("Delete INV\u20117 now.", "INV"),
+        ("Pay 1'500 now.", "500"),
+    ],
+)
+def test_words_are_not_cut_short(text: str, part: str) -> None:
+    assert not words(text).contain(part)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("It's Bob's, or 'Ann's'.", "Bob"),
+        ("Write to 'ann@x.example', (bob@x.example) and <cid@x.example>!", "ann@x.example"),
+        ("Write to 'ann@x.example', (bob@x.example) and <cid@x.example>!", "bob@x.example"),
+        ("Write to 'ann@x.example', (bob@x.example) and <cid@x.example>!", "cid@x.example"),
+        ("Is it https://x.example/a?", "https://x.example/a"),
+        ("**Bob** is here", "Bob"),
+        ("Post in #general!", "general"),
+        ("Tell Bob\u2014now.", "Bob"),
+        ("Paris\u2013London", "London"),
+        ("See http://x.example/a.", "https://x.example/a/"),
+        ("Vote \U0001f44d now", "\U0001f44d"),
+    ],
+)
+def test_marks_around_words_are_no_part_of_them(text: str, value: str) -> None:
+    assert words(text).contain(value)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("1,500", {1500}),
+        ("1,500.25", {1500.25}),
+        ("1'500", {1500}),
+        ("1\u2019500.50", {1500.5}),
+        ("12,50", {12.5}),
+        ("12.5", {12.5}),
+        ("0.125", {0.125}),
+        ("1234.567", {1234.567}),
+        ("$12.50", {12.5}),
+        ("-5", {-5}),
+        ("12,5", set[float]()),
+        ("1.500", set[float]()),
+        ("1.500,00", set[float]()),
+        ("1,50,000", set[float]()),
+        ("1 500", set[float]()),
+        ("1\u00a0500", set[float]()),
+        ("1\u202f500", set[float]()),
+        ("12.5k", set[float]()),
+        ("5 million", set[float]()),
+        ("1.2.3", set[float]()),
+    ],
+)
+def test_a_number_counts_only_where_it_can_be_read_in_one_way(written: str, read: set[float]) -> None:
+    tried = [
+        1,
+        1.5,
+        5,
+        -5,
+        12,
+        12.5,
+        50,
+        125,
+        150,
+        500,
+        0.125,
+        1500,
+        1500.25,
+        1500.5,
+        1234.567,
+        50000,
+        150000,
+        1.2,
+        2.3,
+    ]
+    assert {each for each in tried if words(f"Pay {written} to Ann.").contain(each)} == read
+
+
+@pytest.mark.parametrize("value", ["11/", "11.", "https://11", "http://11/", "(11)", "11,"])
+def test_a_short_number_is_not_made_an_identifier_by_what_is_around_it(value: str) -> None:
+    asked = words("Read the newest 11. Then, of 11, (11), see https://11 or 11/ and http://11/ once.")
+    assert not asked.contain(value, frozenset({"mail"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "same"),
+    [
+        ("Pay wallet 'aBcD12'.", "aBcD12", True),
+        ("Pay wallet 'aBcD12'.", "AbCd12", False),
+        ("Pay wallet 'aBcD12'.", "abcd12", False),
+        ("Pay 'Room12'.", "room12", True),
+        ("Pay 'INV-77'.", "inv-77", True),
+        ("Mail Ann.B7@X.example.", "ann.b7@x.example", True),
+    ],
+)
+def test_identifiers_that_only_their_case_tells_apart_are_different(text: str, value: str, same: bool) -> None:
+    assert words(text).contain(value) is same
+
+
+@given(st.integers() | st.floats(allow_nan=False), st.integers() | st.floats(allow_nan=False))
+def test_numbers_go_by_one_key_exactly_if_they_are_equal(one: float, other: float) -> None:
+    assert (key(one) == key(other)) is (one == other)
+
+
+@pytest.mark.parametrize("value", [1_000_000.0, 12345678.0, 12345679.0, -4_000_000.0])
+def test_a_whole_number_goes_by_all_its_digits(value: float) -> None:
+    assert key(value) == str(int(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Pay to IBAN DE89 3704 0044 0532 0130 00.", 130),
+        ("Pay to IBAN DE89 3704 0044 0532 0130 00.", 3704),
+        ("Call 030 1234567.", 1234567),
+        ("See https://x.example/500/x", 500),
+        ("Mail ann.Smith@x.example.", "smith@x.example"),
+        ("Delete report.Final.docx now.", "Final.docx"),
+        ("Delete report.Final.docx now.", "report"),
+        ("Take v1.Old", "v1"),
+        ("See README.md.", "https://readme.md"),
+        ("See https://bank.example.", "http://bank.example"),
+        ("See https://x.example/?to=http://evil.example/a", "http://evil.example/a"),
+    ],
+)
+def test_what_is_inside_something_else_was_not_said(text: str, value: Any) -> None:
+    assert not words(text).contain(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Pay account 12345678.", 12345678),
+        ("Mail ann.Smith@x.example.", "ann.smith@x.example"),
+        ("Delete report.Final.docx now.", "report.Final.docx"),
+        ("Post to www.our-company.com.They wait.", "www.our-company.com"),
+        ("See bank.example/x.", "https://bank.example/x"),
+        ("See 'https://bank.example/x'.", "https://bank.example/x"),
+    ],
+)
+def test_what_was_said_is_found_whole(text: str, value: Any) -> None:
+    assert words(text).contain(value)
+
+
+@pytest.mark.parametrize("mark", ["*", ".", "..", "~", "%", "-", "@", "?"])
+def test_marks_alone_name_nobody(mark: str) -> None:
+    assert not words(f"- Delete '{mark}', **all** of it... Share it with {mark}.").contain(mark, frozenset({"path"}))
+
+
+def test_in_a_script_without_capitals_not_every_word_is_a_name() -> None:
+    order = "\u0627\u062d\u0630\u0641 \u0643\u0644 \u0627\u0644\u0645\u0644\u0641\u0627\u062a"
+    assert not words(order).contain("\u0643\u0644", frozenset({"path"}))

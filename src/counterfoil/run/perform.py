@@ -112,7 +112,7 @@ class Performer:
     def untold(self, call: Call, why: str) -> Finished:
         """What comes of a call whose result nobody will have. `why` is ours: no word of it is an outsider's."""
         finished = Finished(ToolResult(call.call.id, (Text(why),), True, None, call.call.name))
-        return finished if self.labels is None else self.labels.erred(finished, call, ours=True)
+        return finished if self.labels is None else self.labels.erred(finished, call)
 
     def _failed(self, call: Call, tool: Tool, error: BaseException, seconds: float) -> Finished | Doubted:
         """What came of a call that failed, labelled and hidden like any result where that is more than what it says."""
@@ -122,7 +122,7 @@ class Performer:
         error = _alone(error)
         quoted = isinstance(error, ToolError) and not isinstance(error, OwnWords)
         if self.labels is not None:
-            entry = self.labels.erred(entry, call, ours=not quoted)
+            entry = self.labels.erred(entry, call, tool.how if quoted else None)
         if self.handles is None or not quoted:
             return entry
         return self.handles.unseen(entry, call, tool, entry.result.text)

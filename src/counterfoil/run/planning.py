@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from counterfoil.gate.provenance.known import Known
-from counterfoil.gate.provenance.leaves import scalars
+from counterfoil.gate.provenance.leaves import fields_of, scalars
 from counterfoil.gate.provenance.plan import says
 from counterfoil.run.reply import admit
 from counterfoil.run.scrub import has_placeholder
@@ -97,7 +97,7 @@ def intents(calls: Iterable[ToolCall], tools: Mapping[str, Tool], known: Known) 
             if name in properties and _settled(known, tool, name, value)
         }
         # An argument that need not be there and was not thought of is off the plan: a copy recipient, an attachment.
-        meant = {name for name, value in call.arguments.items() if says(value, tool.how.role(name))}
+        meant = {name for name, value in call.arguments.items() if says(name, value, tool.how)}
         meant.update(tool.spec.parameters.get("required") or ())
         intent = Intent(
             tool.name, fixed, open=tuple(name for name in properties if name in meant and name not in fixed)
@@ -114,7 +114,7 @@ def _settled(known: Known, tool: Tool, name: str, value: Any) -> bool:
         return False  # a plan is journalled as it is
     # To fix a value is to allow no other: so it may stand anywhere in the words, but for what is short.
     anywhere = Handling(tool.how.act, {name: "content"}, words=tool.how.words)
-    leaves = list(scalars(value, tool.how.is_field))
+    leaves = list(scalars(value, fields_of(tool.how)))
     return bool(leaves) and all(
         known.origin(each, tool.name, name, tool.how if str(each).isdigit() else anywhere)
         in (Origin.USER, Origin.CONFIG)

@@ -12,6 +12,7 @@ import msgspec
 from counterfoil.gate.provenance.known import Known
 from counterfoil.run.secrets import Held
 from counterfoil.run.state import Call, State
+from counterfoil.tools.guess import Handling
 from counterfoil.tools.result import project, to_builtins
 from counterfoil.tools.tool import Tool
 from counterfoil.types.entry import (
@@ -26,7 +27,7 @@ from counterfoil.types.entry import (
     Settled,
 )
 from counterfoil.types.label import NEUTRAL, Label, Leaves, join, join_all
-from counterfoil.types.message import Block, Media, Message, Opaque, Text, ToolCall, ToolResult
+from counterfoil.types.message import Block, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from counterfoil.types.session import Session
 from counterfoil.types.verdict import Allowed
 
@@ -75,7 +76,7 @@ def _replied(known: Known, block: Block) -> None:
             known.say(text, label)
         case Media(label=Label() as label):
             known.say("", label)
-        case Opaque():
+        case Opaque() | ToolResult():
             known.say("", block.label or Label("untrusted", "what the model's provider added"))
         case _:
             pass
@@ -100,9 +101,7 @@ def _heard(known: Known, message: Message) -> None:
         match block:
             case Text(text, label):
                 known.say(text, label or own)
-            case Media(label=Label() as label):
-                known.say("", label)
-            case Opaque():
+            case Media() | Reasoning() | Opaque():
                 known.say("", block.label or own)
             case ToolResult():
                 known.say(block.text, block.label or Label("untrusted", block.name or "an earlier result"))
@@ -197,12 +196,20 @@ class Labels:
             log.exception("%s (call %s): what it hands on could not be labelled", tool.name, call.call.id)
             return tool.how.outside
 
-    def erred(self, finished: Finished, call: Call, *, ours: bool) -> Finished:
-        """What came of a call that failed, with a label where it is not simply an outsider's words: `ours` are not."""
+    def erred(self, finished: Finished, call: Call, how: Handling | None = None) -> Finished:
+        """What came of a call that failed, with a label where it is not simply an outsider's words.
+
+        `how` is that of the tool whose words it has, which may be as private as a result; without, they are ours.
+        """
         carried = self.known.carried(call.arguments or {})
-        if not ours and carried is NEUTRAL:
+        if how is None:
+            said = Label("system", call.call.name)
+        elif carried is NEUTRAL and not how.private and not how.secret:
             return finished
-        label = join(Label("system" if ours else "untrusted", call.call.name), carried)
+        else:
+            readers = frozenset({self.session.requester, *self.known.me} - {""}) if how.private else None
+            said = Label("untrusted", call.call.name, readers, bool(how.secret))
+        label = join(said, carried)
         return msgspec.structs.replace(finished, result=msgspec.structs.replace(finished.result, label=label))
 
     def result(self, result: ToolResult, call: Call, tool: Tool, value: Any) -> tuple[Label | None, Leaves | None]:

@@ -28,6 +28,7 @@ from counterfoil.run.state import Call, State
 from counterfoil.run.step import Done, next_step
 from counterfoil.tools.catalogue import Catalogue
 from counterfoil.tools.context import Context
+from counterfoil.tools.guess import Handling
 from counterfoil.tools.secret import opened
 from counterfoil.tools.tool import Tool
 from counterfoil.tools.trust import is_opaque
@@ -288,7 +289,7 @@ class _RecordedLabels(Labels):
         recorded = self._recorded.get(call.call.id)
         return super().result(result, call, tool, value) if recorded is None else recorded
 
-    def erred(self, finished: Finished, call: Call, *, ours: bool) -> Finished:
+    def erred(self, finished: Finished, call: Call, how: Handling | None = None) -> Finished:
         """What came of a call that failed, with the label that it had."""
         label, _ = self._recorded.get(call.call.id, (None, None))
         return msgspec.structs.replace(finished, result=msgspec.structs.replace(finished.result, label=label))

@@ -26,14 +26,44 @@ def to_content(value: Any, returns: Collection[str] | None, max_chars: int) -> C
         return (_cut(value, max_chars),)
     if isinstance(value, Text | Media):
         value = (value,)
-    if isinstance(value, list | tuple) and value and all(isinstance(each, Text | Media) for each in cast("Any", value)):
-        blocks = cast("Iterable[Text | Media]", value)
+    if isinstance(value, list | tuple) and any(isinstance(each, Text | Media) for each in cast("Any", value)):
+        whole = [Text(each) if isinstance(each, str) else each for each in cast("Iterable[Any]", value)]
+        if not all(isinstance(each, Text | Media) for each in whole):
+            raise TypeError(_NESTED)
+        blocks = cast("list[Text | Media]", whole)
         for block in blocks:
             label: Any = block.label
             if label is not None and not isinstance(label, Label):
                 raise TypeError(f"a block has {label!r} as its label: write Label({label!r})")
         return tuple(_cut(block.text, max_chars, block) if isinstance(block, Text) else block for block in blocks)
-    return (_cut("done" if value is None else to_json(value), max_chars),)
+    said = "done" if value is None else to_json(value)
+    if '"type":"text"' in said or '"type":"media"' in said:
+        _refuse_blocks(value)
+    return (_cut(said, max_chars),)
+
+
+_NESTED = (
+    "a tool returned a block inside other data: its label would be lost. Return a block, or a list of blocks and texts"
+)
+
+
+def _refuse_blocks(value: Any) -> None:
+    """Look for blocks inside data, whatever keeps them."""
+    if isinstance(value, Text | Media):
+        raise TypeError(_NESTED)
+    for each in _within(value):
+        _refuse_blocks(each)
+
+
+def _within(value: Any) -> Iterable[Any]:
+    if is_object(value):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return cast("Iterable[Any]", value)
+    if isinstance(value, msgspec.Struct):
+        return [getattr(value, name) for name in value.__struct_fields__]
+    held: dict[str, Any] = getattr(value, "__dict__", {})
+    return held.values()
 
 
 def to_json(value: Any) -> str:

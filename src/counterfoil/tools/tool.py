@@ -130,7 +130,8 @@ class Tool:
         self._output = compile_schema(spec.output_schema, f"{spec.name} output") if spec.output_schema else None
         # Giving the answer acts on nobody, and what comes back is a sentence of ours.
         believed = Trust(act="read", returns="system") if answers else self.trust
-        self.how = handling(spec.name, self.spec.parameters, effect, believed, self.extras)
+        claims: Any = spec.ext.get("mcp", {}).get("annotations")
+        self.how = handling(spec.name, self.spec.parameters, effect, believed, self.extras, claims)
         """How the provenance check treats it: what is declared, and guesses for the rest."""
         self._convert = convert
         self._may_fail = may_fail
@@ -248,7 +249,8 @@ class Tool:
         """Make a tool of a JSON declaration and a callable that takes the arguments by name.
 
         `declaration` has `name`, `description`, and the JSON Schema of the arguments under `parameters`
-        (`input_schema`, `inputSchema` are read too). `options` are those of `Tool`. Raises `CatalogueError`.
+        (`input_schema`, `inputSchema` are read too). An MCP server's `annotations` are kept as what they are, claims.
+        `options` are those of `Tool`. Raises `CatalogueError`.
         """
         if isinstance(declaration, ToolSpec):
             spec = declaration
@@ -257,7 +259,10 @@ class Tool:
             output = declaration.get("output_schema", declaration.get("outputSchema"))
             if not isinstance(declaration.get("name"), str) or not is_object(schema):
                 raise CatalogueError("a tool declaration needs a name and an object of JSON Schema under 'parameters'")
-            spec = ToolSpec(declaration["name"], declaration.get("description", ""), schema, output_schema=output)
+            claims = declaration.get("annotations")
+            ext: Any = {"mcp": {"annotations": dict(claims)}} if is_object(claims) else {}
+            said = declaration.get("description", "")
+            spec = ToolSpec(declaration["name"], said, schema, output_schema=output, ext=ext)
         context = next(
             (n for n, p in inspect.signature(function).parameters.items() if p.annotation in (Context, "Context")), None
         )

@@ -85,7 +85,7 @@ class ToolCall(_Block, frozen=True, tag="tool_call"):
 
 
 class Opaque(_Block, frozen=True, tag="opaque"):
-    """A block that only its own wire understands, kept in its place."""
+    """A block that only its own wire understands, kept in its place; of no `wire` (""), one that is never written."""
 
     wire: str
     data: Any

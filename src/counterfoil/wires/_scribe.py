@@ -18,6 +18,7 @@ from counterfoil.types.request import Request
 from counterfoil.wires._envelope import is_wrapped, wrap_arguments
 from counterfoil.wires._fields import says_nothing
 from counterfoil.wires._ids import Ids, Names
+from counterfoil.wires._lookups import unmarked
 from counterfoil.wires.wire import Body, Carried, Loss, Plan
 
 WriteMessage = Callable[["Scribe", Message, str], None]
@@ -94,6 +95,7 @@ class Scribe(Losses):
         self._repair.add(messages)
         for message in repaired:
             path = f"/messages/{self.count}"
+            message = unmarked(message)
             if message.model and self.model and family(message.model) != family(self.model):
                 message = self._unsigned(message, path)
             write(self, message, path)

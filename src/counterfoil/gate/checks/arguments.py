@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from counterfoil.gate.attempt import Attempt
 from counterfoil.tools.secret import SecretLost
+from counterfoil.types.handle import names_in
 from counterfoil.types.json import canonical, read_object
 from counterfoil.types.message import ToolCall
 from counterfoil.types.verdict import ALLOWED, Refusal, Verdict
@@ -36,6 +37,12 @@ def arguments(attempt: Attempt) -> Verdict:
         return Refusal("bad_arguments", f"{tool.name} was not run, because its arguments are no JSON: {why}")
     if found and tool.coerce:
         coerced, notes = _coerce(attempt.arguments, tool.spec.parameters)
+        if {*names_in(coerced)} - {*names_in(attempt.arguments)}:
+            return Refusal(
+                "bad_arguments",
+                f"{tool.name} was not run: the name of a result that is not shown is a whole argument, or an item of a "
+                "list or an object, and not part of a text.",
+            )
         if notes and not tool.problems(coerced if reveal is None else reveal(coerced)):
             attempt.arguments = coerced
             attempt.notes.extend(notes)

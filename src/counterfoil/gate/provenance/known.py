@@ -13,9 +13,18 @@ from typing import Any
 import msgspec
 
 from counterfoil.gate.provenance.akin import akin
-from counterfoil.gate.provenance.leaves import label_value, labelled, records, scalars
+from counterfoil.gate.provenance.leaves import (
+    Leaf,
+    fields_of,
+    label_value,
+    labelled,
+    no_field,
+    records,
+    scalars,
+    walk,
+)
 from counterfoil.gate.provenance.plan import Plan, Result
-from counterfoil.gate.provenance.typed import Typed
+from counterfoil.gate.provenance.typed import Typed, bared
 from counterfoil.gate.provenance.words import Words, fold, key, whole
 from counterfoil.tools.guess import Handling, words_of
 from counterfoil.types.handle import Handle, told
@@ -117,8 +126,8 @@ class Known:
         self._user = Words()
         self._config = Words()
         self._vouched = {key(each) for each in config} | self.me
-        self._endorsed: set[tuple[str, str, str]] = set()
-        self._passed: set[tuple[str, str, str]] = set()
+        self._endorsed: set[tuple[str, str, str, str]] = set()
+        self._passed: set[tuple[str, str, str, str]] = set()
         """The same, of values that go by a name."""
         self._typed = Typed()
         self._values: dict[str, dict[str, Origin]] = {}
@@ -217,15 +226,15 @@ class Known:
         What goes by a name is approved by its name, which stands for the one value that the person saw.
         """
         for argument, value in arguments.items():
-            for each in scalars(value, lambda _: False):
+            for _, path, each in list(walk([value], no_field)) or [Leaf(0, "", value)]:
                 if self.handle(each) is None:
-                    self._endorsed.add((tool, argument, key(each)))
+                    self._endorsed.add((tool, argument, path, _exact(each)))
                 else:
-                    self._passed.add((tool, argument, each))
+                    self._passed.add((tool, argument, path, each))
 
-    def endorsed(self, value: Any, tool: str, argument: str) -> bool:
+    def endorsed(self, value: Any, tool: str, argument: str, inside: str = "") -> bool:
         """Whether a person approved a value in that place."""
-        return (tool, argument, key(value)) in self._endorsed
+        return (tool, argument, inside, _exact(value)) in self._endorsed
 
     def declassify(self, call_id: str, text: str) -> None:
         """A person vouches for what one call returned: its words are theirs. The others taint the context still."""
@@ -242,8 +251,8 @@ class Known:
     def origin(self, value: Any, tool: str, argument: str, how: Handling, inside: str = "") -> Origin:
         """Where one leaf of an argument came from; `inside` is its path in the argument."""
         if self.handle(value) is not None:
-            return Origin.USER if (tool, argument, value) in self._passed else Origin.OUTSIDE
-        if self.endorsed(value, tool, argument):
+            return Origin.USER if (tool, argument, inside, value) in self._passed else Origin.OUTSIDE
+        if self.endorsed(value, tool, argument, inside):
             return Origin.USER
         return self._found(value, tool, argument, how, inside)
 
@@ -254,6 +263,8 @@ class Known:
         if role == "critical" and isinstance(value, str) and _AMOUNT.fullmatch(value):
             value = float(value)  # an amount, and no part of a date or of a number of hours
         short = role in ("target", "resource") and name.isdigit() and len(name) < _SHORT
+        # What they wrote in one line is another text in several: a script, a list of recipients.
+        short = short or (acted_on and isinstance(value, str) and len(value.splitlines()) > 1)
         if not short and self._user.contain(value, naming):
             return Origin.USER
         if any(self._user.contain(each) for each in how.words.get(argument, {}).get(name, ())):
@@ -308,7 +319,11 @@ class Known:
         """Whether a leaf has a secret that was read in it."""
         self._look()
         text = key(value)
-        return any(len(each) >= _SHORT and each in text for each in self._secrets)
+        spelt = bared(text)
+        return any(
+            each in text or (bared(each) or each) in spelt if len(each) > 1 else whole(text, each)
+            for each in self._secrets
+        )
 
     def label_result(
         self,
@@ -342,7 +357,7 @@ class Known:
         """
         found: dict[str, Integrity] = {}
         for argument, value in arguments.items():
-            for each in scalars(value, how.is_field):
+            for each in scalars(value, fields_of(how)):
                 if (handle := self.handle(each)) is not None:
                     found.update((key(text), "untrusted") for text in scalars(handle.value) if isinstance(text, str))
                 elif isinstance(each, str):
@@ -440,6 +455,11 @@ class Known:
             return True
         places = self._values.get(key(value), {})
         return any(origin == Origin.KEYED and akin(place, read.tool, "") for place, origin in places.items())
+
+
+def _exact(value: Any) -> str:
+    """A leaf as a person approved it: the same spelling, since a service may tell two spellings apart."""
+    return value if isinstance(value, str) else key(value)
 
 
 def _texts(record: Mapping[str, Any]) -> Iterator[str]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeGuard
 
-from counterfoil.gate.provenance.leaves import Leaf, covers, integrity_of, records
-from counterfoil.gate.provenance.words import LINK, fold, key
+from counterfoil.gate.provenance.leaves import Leaf, integrity_of, is_secret, records
+from counterfoil.gate.provenance.words import LINK, fold, key, whole
 from counterfoil.tools.guess import Handling
-from counterfoil.tools.trust import RoleName
 from counterfoil.types.json import is_array, is_object
 from counterfoil.types.label import Leaves
 from counterfoil.types.plan import Intent, Pick
@@ -92,8 +90,8 @@ class Plan:
         keys = given.intersection(by)
         return any(
             intent.tool == tool
-            and given <= {*intent.fixed, *intent.open}
-            and keys <= intent.fixed.keys()
+            and given == intent.fixed.keys()  # a page that somebody else chose singles out what they like
+            and keys <= given
             and all(same(arguments.get(name), value) for name, value in intent.fixed.items())
             for intent in self.intents[self.current :]
         )
@@ -117,7 +115,7 @@ def differences(
     wrong: dict[str, Any] = {}
     for name, value in arguments.items():
         known = name in intent.fixed or name in intent.taken or name in intent.open
-        if not known and how.role(name) != "plain" and says(value, how.role(name)):
+        if not known and how.role(name) != "plain" and says(name, value, how):
             wrong[name] = None
     for name, value in intent.fixed.items():
         if not same(arguments.get(name), value):
@@ -132,15 +130,23 @@ def differences(
     return wrong
 
 
-def says(value: Any, role: RoleName) -> bool:
-    """Whether an argument says anything. To empty what is critical does."""
-    return value not in (None, [], {}) and (value != "" or role == "critical")
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+def says(name: str, value: Any, how: Handling) -> bool:
+    """Whether an argument says anything: not what it is when left out. To empty a target or what is critical does."""
+    if value in _EMPTY:
+        role = how.role(name)
+        if name in how.preset:
+            return how.preset[name] not in _EMPTY
+        return role == "critical" or (role == "target" and name in how.required)
+    return name not in how.preset or type(value) is not type(how.preset[name]) or bool(value != how.preset[name])
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two JSON values are the same but for spelling: case and spaces, 3 and 3.0, the error of a calculation."""
-    if type(first) is type(second) and isinstance(first, str | int) and first == second:
-        return True
+    """Whether two JSON values are the same: to the letter, but numbers as 3, 3.0 and "3", or off by a calculation."""
+    if type(first) is type(second) and isinstance(first, str | int):
+        return bool(first == second)
     if is_object(first) and is_object(second):
         return first.keys() == second.keys() and all(same(value, second[name]) for name, value in first.items())
     if is_array(first) and is_array(second):
@@ -153,8 +159,7 @@ def same(first: Any, second: Any) -> bool:
         return key(second) == fold(first)
     if isinstance(second, str) and _number(first):
         return key(first) == fold(second)
-    plain = isinstance(first, str | bool | None) and type(first) is type(second)
-    return plain and key(first) == key(second)
+    return first is None and second is None
 
 
 def _number(value: Any) -> TypeGuard[float]:
@@ -206,7 +211,7 @@ def _field(record: Any, number: int, path: str, leaves: Leaves | None) -> Any:
     path = "" if path == "*" else path  # a record that is one value
     value = _at(record, path)
     parts = value if is_array(value) else [value]
-    if leaves is None or not parts or any(covers(secret, path) for secret in leaves.secret):
+    if leaves is None or not parts or is_secret(Leaf(number, path, None), leaves.secret):
         return None
     for part in parts:
         nested = part is None or is_object(part) or is_array(part)
@@ -225,7 +230,9 @@ def _links(record: Any, number: int, path: str, leaves: Leaves | None) -> Any:
 def _matches(record: Any, number: int, field: str, wanted: Any, leaves: Leaves | None) -> bool:
     value = _field(record, number, field, leaves)
     if isinstance(value, str) and isinstance(wanted, str):
-        return re.search(rf"(?<!\w){re.escape(fold(wanted))}(?!\w)", fold(value)) is not None
+        # What outsiders chose may have in it what is looked for: an address that goes on.
+        chosen = leaves is not None and integrity_of(Leaf(number, field, value), leaves) == "typed"
+        return fold(value) == fold(wanted) if chosen else whole(fold(value), fold(wanted))
     return value is not None and same(value, wanted)
 
 

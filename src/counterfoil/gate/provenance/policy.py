@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from counterfoil.gate.provenance.known import Known
-from counterfoil.gate.provenance.leaves import Leaf, scalars, walk
+from counterfoil.gate.provenance.leaves import Leaf, fields_of, no_field, scalars, walk
 from counterfoil.gate.provenance.plan import says
 from counterfoil.gate.provenance.words import links
 from counterfoil.tools.guess import Handling
@@ -27,10 +27,11 @@ _NOT_WRITTEN = frozenset({Origin.USER, Origin.CONFIG, Origin.KEYED, Origin.PLANN
 _ANOTHERS = frozenset({Origin.TYPED, Origin.MODEL, Origin.OUTSIDE})
 """What an outsider has chosen, or may have."""
 _OWN = frozenset(Origin) - _ANOTHERS
+_ASSIGNED = frozenset({Origin.KEYED, Origin.PLANNED, Origin.SYSTEM})
+"""Of which the model has written no part."""
 _LINKED = frozenset({Origin.USER, Origin.CONFIG, Origin.KEYED})
 """Of links in a text that the model was not shown: it has written none of them."""
 _LEAVING = frozenset({"fetch", "send", "pay", "admin"})
-_KINDS = frozenset({"type", "kind"})
 
 
 class Ruling(msgspec.Struct, frozen=True):
@@ -60,8 +61,11 @@ def rule(
     if act == "read":
         return FINE
     case = _Case(known, tool, how, arguments, act, trace=trace)
-    if known.confined and act in _LEAVING and (leak := case.secret()) is not None:
-        return msgspec.structs.replace(leak, intent=case.planned())
+    if known.confined and act in _LEAVING:
+        number = case.planned()
+        case.intent = None if number is None else known.plan.intents[number]
+        if (leak := case.secret()) is not None:
+            return msgspec.structs.replace(leak, intent=number)
     if not known.steered:
         number = case.planned() if known.plan.declared else None
         if (known.chosen or known.handles) and (why := case.untainted(number)) is not None:
@@ -90,7 +94,9 @@ class _Case:
         self.trace = trace
         roles = how.roles
         self.roles: dict[str, RoleName] = {name: roles.get(name, "target") for name in arguments}
-        self.arguments = {name: each for name, each in arguments.items() if each or says(each, self.roles[name])}
+        self.arguments = {
+            name: each for name, each in arguments.items() if (each and name not in how.preset) or says(name, each, how)
+        }
         self.intent: Intent | None = None
         self.guessed = False
         """Whether it was a model that declared the intent."""
@@ -108,11 +114,8 @@ class _Case:
         value = self.arguments[argument]
         if not isinstance(value, dict | list):
             return [Leaf(0, "", value)]
-        return [
-            leaf
-            for leaf in walk([self.arguments[argument]], self.how.is_field)
-            if leaf.path.rpartition(".")[2] not in _KINDS or self.known.handle(leaf.value) is not None
-        ]
+        # What is empty at every end says something all the same, and nobody knows who meant it.
+        return list(walk([value], fields_of(self.how))) or [Leaf(0, "", value)]
 
     def unseen(self, argument: str) -> bool:
         """Whether something that was not shown to the model is handed on there."""
@@ -139,9 +142,9 @@ class _Case:
         label = join(Label("user", "", known.label.readers, known.label.secret), known.carried(self.arguments))
         if label.secret:
             for argument in self.arguments:
-                acted_on = self.roles[argument] in ("target", "resource")
+                acted_on = self.roles[argument] == "target"
                 for leaf in self.leaves(argument):
-                    if isinstance(leaf.value, bool) or self.origin(argument, leaf) in _WORDS:
+                    if isinstance(self.arguments[argument], bool) or self.origin(argument, leaf) in _WORDS:
                         continue
                     handle = known.handle(leaf.value)
                     hidden = handle is not None and handle.label is not None and handle.label.secret
@@ -154,19 +157,21 @@ class _Case:
     def _unread(self, readers: frozenset[str]) -> None:
         """Text that is not the requester's own goes to nobody whom neither they named nor the data allows."""
         roles = {name: self.roles[name] for name in self.arguments}
-        content = [
-            name
-            for name, role in roles.items()
-            if role in ("content", "resource") or (role != "target" and self.unseen(name))
-        ]
-        if all(self.origin(name, leaf) in _WORDS for name in content for leaf in self.leaves(name)):
-            return
+        content = [name for name, role in roles.items() if role != "target"]
+        theirs = all(
+            isinstance(self.arguments[name], bool) or self.origin(name, leaf) in _WORDS
+            for name in content
+            for leaf in self.leaves(name)
+        )
         targets = [name for name, role in roles.items() if role == "target"]
         for name in targets:
             for leaf in self.leaves(name):
-                if leaf.value not in readers and self.origin(name, leaf) not in _WORDS:
+                origin = self.origin(name, leaf)
+                # What the model wrote for a target may have in it what it read: a link does.
+                fine = leaf.value in readers or origin in _WORDS or (theirs and origin in _ASSIGNED)
+                if not fine:
                     self.wrong[name] = leaf.value
-        if not targets:
+        if not targets and not theirs:
             self.wrong.update((name, self.arguments[name]) for name in content)
 
     def sources(self) -> Why | None:
@@ -194,9 +199,11 @@ class _Case:
         """
         if not self.guessed or self.intent is None or argument in self.intent.fixed:
             return
-        leaves = [leaf for leaf in self.leaves(argument) if not self.known.endorsed(leaf.value, self.tool, argument)]
-        if leaves and all(self.origin(argument, leaf) in _WORDS for leaf in leaves):
-            self.wrong[argument] = leaves[0].value
+        for leaf in self.leaves(argument):
+            approved = self.known.endorsed(leaf.value, self.tool, argument, leaf.path)
+            if not approved and self.origin(argument, leaf) in _WORDS:
+                self.wrong[argument] = leaf.value
+                return
 
     def active(self) -> Why | None:
         """Links, addresses and account numbers in what is written must be trusted."""
@@ -205,7 +212,7 @@ class _Case:
                 for leaf in self.leaves(argument):
                     handle = self.known.handle(leaf.value)
                     if handle is not None:
-                        for each in scalars(handle.value):
+                        for each in scalars(handle.value, no_field):
                             self._look_for_links(argument, leaf, str(each), unseen=True)
                     elif role == "content":
                         self._look_for_links(argument, leaf, str(leaf.value), unseen=False)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any, Protocol
 
-from counterfoil.gate.provenance.words import fold, key, links
+from counterfoil.gate.provenance.spelt import plain
+from counterfoil.gate.provenance.words import fold, key, links, moments
 from counterfoil.tools.trust import RoleName
 
 _CLOSE = 4
 """Shorter values are not looked for inside others: they are everywhere."""
+_DATED = 400
+"""Dates and times are looked for in what is no longer than that."""
+_DAYS = re.compile(r"(?<![\w.])(\d\d?)([./-]) ?(\d\d?)(?:\2 ?\d\d(?:\d\d)?(?![\w-])|\.(?!\S))")
+"""Days in figures alone: whether the month is first is not said."""
+_ABROAD, _TAIL = 8, 7
+"""From how many figures on a number is known by how many of its last: the first may dial a country, or none."""
 _WORD = re.compile(r"[\w.:+@/#-]{1,64}")
 
 
@@ -22,14 +30,55 @@ class Source(Protocol):
         ...
 
 
+class _Index:
+    """Values in one spelling, and where each was read. A look-up costs the same however many there are."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Source] = {}
+        self._joined: str | None = None
+        self._sizes: set[int] = set()
+        """How long those are that are looked for inside others."""
+
+    def add(self, name: str, read: Source) -> None:
+        """Take up one value."""
+        if name:
+            self.values.setdefault(name, read)
+            self._joined = None
+            if len(name) >= _CLOSE:
+                self._sizes.add(len(name))
+
+    def near(self, name: str) -> Source | None:
+        """Where a value was read that has this one in it, or that is in this one."""
+        found = self.values.get(name)
+        if found is not None or len(name) < _CLOSE:
+            return found
+        if self._joined is None:
+            self._joined = "\0".join(self.values)
+        if name in self._joined:
+            return next((read for each, read in self.values.items() if name in each), None)
+        return self._inside(name)
+
+    def _inside(self, name: str) -> Source | None:
+        """Where a value was read that is in this one. However many were: no more is looked at than it has parts."""
+        sizes = [size for size in self._sizes if size < len(name)]
+        if len(self.values) <= len(name) * len(sizes):
+            return next((read for each, read in self.values.items() if len(each) >= _CLOSE and each in name), None)
+        for size in sizes:
+            for at in range(len(name) - size + 1):
+                if (read := self.values.get(name[at : at + size])) is not None:
+                    return read
+        return None
+
+
 class Typed:
     """Which typed values were read, and where."""
 
     def __init__(self) -> None:
-        self._values: dict[str, Source] = {}
-        self._joined: str | None = None
-        self._sizes: set[int] = set()
-        """How long those are that are looked for inside others."""
+        self._values = _Index()
+        self._bare = _Index()
+        """The same without what parts their letters and figures: an honest model spells them as it is used to."""
+        self._tails: dict[str, Source] = {}
+        self._moments: dict[tuple[int, int], Source] = {}
         self._any = False
         self._numbers = False
         """Whether there is one that another number can be worked out from."""
@@ -39,14 +88,18 @@ class Typed:
     def add(self, value: Any, read: Source) -> None:
         """Take up one value."""
         self._any = True
+        if isinstance(value, bool):
+            return
         name = key(value)
-        if not isinstance(value, bool):
-            self._numbers = self._numbers or any(each.isdigit() for each in name)
-            if name:
-                self._values.setdefault(name, read)
-                self._joined = None
-                if len(name) >= _CLOSE:
-                    self._sizes.add(len(name))
+        self._numbers = self._numbers or any(each.isdigit() for each in name)
+        self._values.add(name, read)
+        bare = bared(name)
+        self._bare.add(bare, read)
+        if (tail := _tail(bare)) is not None:
+            self._tails.setdefault(tail, read)
+        if isinstance(value, str):
+            for moment in _moments(value):
+                self._moments.setdefault(moment, read)
 
     def add_text(self, text: str, read: Source) -> None:
         """Take up a text that somebody labelled typed as a whole: it, and each word of it."""
@@ -68,8 +121,10 @@ class Typed:
             return self._any
         if critical and isinstance(value, int | float):
             return self._numbers
-        if key(value) in self._values:
+        if key(value) in self._values.values:
             return True
+        if critical and not exists and isinstance(value, str) and any(map(str.isdigit, value)):
+            return self._numbers  # an amount with its currency, a day: worked out like any number
         acted_on = critical or role in ("target", "resource")
         return acted_on and not exists and (self._blind or self.near(value) is not None)
 
@@ -80,22 +135,33 @@ class Typed:
     def near(self, value: Any) -> Source | None:
         """Where a value was read that has this one in it, or that is in this one."""
         name = fold(value) if isinstance(value, str) else key(value)
-        found = self._values.get(name)
-        if found is not None or len(name) < _CLOSE:
-            return found
-        if self._joined is None:
-            self._joined = "\0".join(self._values)
-        if name in self._joined:
-            return next((read for each, read in self._values.items() if name in each), None)
-        return self._inside(name)
+        bare = bared(name)
+        found = self._values.near(name) or self._bare.near(bare)
+        if found is None and (tail := _tail(bare)) is not None:
+            found = self._tails.get(tail)
+        if found is None and self._moments and isinstance(value, str):
+            found = next((read for each in _moments(value) if (read := self._moments.get(each))), None)
+        return found
 
-    def _inside(self, name: str) -> Source | None:
-        """Where a value was read that is in this one. However many were: no more is looked at than it has parts."""
-        sizes = [size for size in self._sizes if size < len(name)]
-        if len(self._values) <= len(name) * len(sizes):
-            return next((read for each, read in self._values.items() if len(each) >= _CLOSE and each in name), None)
-        for size in sizes:
-            for at in range(len(name) - size + 1):
-                if (read := self._values.get(name[at : at + size])) is not None:
-                    return read
-        return None
+
+def bared(text: str) -> str:
+    """The letters and figures of a text alone, without accents."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", plain(text)).casefold()
+    return "".join(filter(str.isalnum, text.lower()))
+
+
+def _tail(bare: str) -> str | None:
+    return bare[-_TAIL:] if len(bare) >= _ABROAD and bare.isdigit() else None
+
+
+def _moments(text: str) -> set[tuple[int, int]]:
+    """The days of a year in a text, and the times of a day as hours after the months: in each way to read them."""
+    if len(text) > _DATED or not any(map(str.isdigit, text)):
+        return set()
+    found, rest = moments(text)
+    read = {(when.month, when.day) for when in found if when.month is not None and when.day is not None}
+    read |= {(100 + when.clock[0], when.clock[1]) for when in found if when.clock is not None}
+    for one, _, other in _DAYS.findall(rest):
+        read |= {(int(one), int(other)), (int(other), int(one))}
+    return read

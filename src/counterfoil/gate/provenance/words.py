@@ -3,62 +3,59 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any, NamedTuple
+
+from counterfoil.gate.provenance.spelt import LINK as LINK
+from counterfoil.gate.provenance.spelt import QUOTES, YEAR, plain
+from counterfoil.gate.provenance.spelt import links as links
 
 _MONTHS = re.findall(r"\w+", "january february march april may june july august september october november december")
 _MONTH = {name: number for number, full in enumerate(_MONTHS, 1) for name in (full, full[:3])}
 _NAMES = "|".join(sorted(_MONTH, key=len, reverse=True))
-_YEAR = r"(?:19|20)\d\d"
-_ISO = re.compile(rf"(?<![\w-])({_YEAR})[-/](\d\d?)[-/](\d\d?)(?![\d-])(?:t(?=\d))?", re.I)
-_MONTH_DAY = re.compile(rf"\b({_NAMES})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+({_YEAR})\b)?", re.I)
-_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_NAMES})\b(?:,?\s+({_YEAR})\b)?", re.I)
+_ISO = re.compile(rf"(?<![\w-])({YEAR})[-/](\d\d?)[-/](\d\d?)(?![\d-])(?:t(?=\d))?", re.I)
+_MONTH_DAY = re.compile(rf"\b({_NAMES})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+({YEAR})\b)?", re.I)
+_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_NAMES})\b(?:,?\s+({YEAR})\b)?", re.I)
 _TIME = re.compile(r"(?<![\w:.])(\d{1,2}):(\d\d)(?::\d\d)?(?![\d:])\s*([ap])?\.?(?:m\b\.?)?", re.I)
 _HOUR = re.compile(r"(?<![\w:.])(\d{1,2})\s*([ap])\.?m\b\.?", re.I)
 _NO_AMOUNT = re.compile(
-    r"(?<![\w.,])\d[\d,.]*\s*(?:%|percent\b|(?:seconds?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|people|"
-    r"persons?|guests?|nights?|times)\b)|(?:(?<=^)|(?<=[.!?:;\s]))\d{1,2}[.)](?=\s+[A-Z])",
+    r"(?<![\w.,'])\d[\d,.']*\s*(?:%|percent\b|(?:seconds?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|"
+    r"people|persons?|guests?|nights?|times|dozen|hundred|thousand|(?:m|b|tr)illions?)\b)|"
+    r"(?:(?<=^)|(?<=[.!?:;\s]))\d{1,2}[.)](?=\s+[A-Z])",
     re.I,
 )
-"""Numbers that measure something else than an amount, and the numbers of a list."""
-_NUMBER = re.compile(r"(?<![\w.,/@-])[-+]?\d[\d,]*(?:\.\d+)?(?![\w/@-]|[.,]\d)")
-_SENTENCE = re.compile(r"(?<=[a-z0-9])\.(?=[A-Z][a-z])")
-_QUOTES = "'\"`\u2018\u2019\u201c\u201d\u00ab\u00bb"
+"""Numbers that measure something else than an amount, or a part of one, and the numbers of a list."""
+_NUMBER = re.compile(
+    r"(?<![\w.,/@'\u2019-])[-+]?(?:\d{1,3}(?:[^\S\n]\d{3})++(?!\d)(?:[.,]\d+)?|"
+    r"(?!\d{1,3}[^\S\n]\d{3}(?!\d))\d++(?:[.,'\u2019]\d++)*+)(?![\w/@-])"
+)
+"""Figures and what parts them, the spaces that may part thousands included."""
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+|(?:['\u2019]\d{3})+)(?:\.\d+)?")
+_SINGLE = re.compile(r"[-+]?(?:\d+|(?:0|\d{4,})\.\d+|\d+\.(?:\d\d?|\d{4,}))")
+_COMMA = re.compile(r"[-+]?\d+,\d\d")
+_SENTENCE = re.compile(r"(?<=[a-z])\.(?=[A-Z][a-z][^\s.@/\d]*[.,;:!?]?(?!\S))")
+"""A full stop without a space after it. In a name of a file, an address or a version there is more."""
+_INSIDE = re.compile(r"[/=?&#@][^\s\"'<>(\[]*$")
+_LINKED = 2048
+"""How long a link may be that another stands in."""
+_FILES = ("md", "py", "sh", "rs", "pl", "zip", "mov", "cc")
+"""Names of files that look like hosts: whoever named the file has named no host."""
 _MARKED = re.compile(r"[\d@._/:#+]")
 _WHEN = 64
 """What is longer than that is no date and no time of day."""
 _LONG = 100
 """A number with more digits is none that anybody means."""
+_BEFORE, _AFTER = ".-&!#$%*?^|~`\u2010\u2011\u2212", ".-&!#$%*?^|~`=\u2010\u2011\u2212"
+_IN_ADDRESSES = "'\u2019\"=/{}"
+_ATTACHED = frozenset(("Mn", "Mc", "Me", "Cf", "Pc"))
+"""The kinds of characters that stand for nothing by themselves: marks on others, and those that nobody sees."""
+_CASED = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.+[A-Z])[\w+=-]{4,128}")
+"""Identifiers that differ from others by their case alone, as those of wallets, keys and short links do."""
+_HOSTED = re.compile(r"(?:https?://)?[\w-]+(?:\.[\w-]+)+(?:[:/?#]|$)|https?://[\w-]{4,}")
+_PADDING = " ./\\:,;!?'\"()[]{}<>-_"
+_TOLD = 4
+"""Numbers of fewer figures are everywhere in prose."""
 _BEFORE_A_NAME = frozenset(("to", "with", "from", "named", "called"))
-_DOMAINS = (
-    "com|net|org|io|dev|app|info|biz|xyz|top|site|online|example|test|co|me|ai|eu|uk|de|ru|cn|fr|ch|us|ca|au|jp|"
-    "kr|br|es|nl|pl|se|no|fi|dk|ie|za|mx|ar|cl|tr|gr|pt|cz|hu|ro|ua|il|ae|sg|hk|tw|th|vn|my|ph|nz|su|cc|tv|ws|tk|"
-    "ml|ga|cf|gq|pw|icu|click|link|shop|store|club|live|work|lol|cam|cfd|sbs|quest|bond|buzz|website|space|fun|"
-    "press|tech|cloud|digital|page|blog|news|pro|mobi|gov|edu|mil|bank|finance|support|services|company"
-)
-"""The ends of names that programs make links of by themselves, but for those that are attributes in every code."""
-LINK = re.compile(
-    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s'\"<>()\[\]]+|\bwww\.[^\s'\"<>()\[\]]+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\bmailto:[^\s'\"<>]+|"
-    r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b|\b(?:0x[0-9a-f]{40}|bc1[a-z0-9]{25,60})\b|"
-    rf"(?<![\w@.-])(?:[\w-]+\.)+(?:{_DOMAINS})\b(?:/[^\s'\"<>()\[\]]*)?|"
-    r"(?<![\w@.-])(?:[\w-]+\.)+[a-z]{2,}/[^\s'\"<>()\[\]]+|"
-    r"(?<![\w.,:/-])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])(?::\d+)?(?:/[^\s'\"<>()\[\]]*)?",
-    re.I,
-)
-"""Links, addresses and account numbers that say what they are."""
-_DIALLED = (
-    r"(?<![\w.,:/+-])(?!\d\d[ ./-]\d\d[ ./-]\d{4}\b)(?:\+\d(?:[ ().\-/]{0,2}\d){6,}|0\d(?:[ ()-]{0,2}\d){6,}|"
-    r"(?!(?:19|20)\d\d\b)(?=(?:[ -]?\d){8}|\d{3}[ -]\d{4}\b)\d{3,}(?:[ -]\d{3,})*)(?!\w)"
-)
-"""Numbers of accounts, cards and telephones: long, and no date."""
-_ACTIVE = re.compile(f"{LINK.pattern}|{_DIALLED}", re.I)
-"""What makes a message dangerous to act on."""
-_SUSPECT = re.compile(r"[@:\d]|\.\S")
-"""What each of them has in it somewhere, and most prose has not."""
-
-
-def links(text: str) -> list[str]:
-    """Every link, address, and number of an account or a telephone in a text."""
-    return _ACTIVE.findall(text) if _SUSPECT.search(text) else []
 
 
 def fold(text: str) -> str:
@@ -66,7 +63,9 @@ def fold(text: str) -> str:
     spaced = " ".join(text.split())
     if spaced.isascii():
         return spaced.lower()
-    return "".join([low if len(low := each.lower()) == 1 else each for each in spaced])
+    # Only what has the other as its capital: the sign for kelvin is no other spelling of "k".
+    lower = {ord(each): low for each in set(spaced) if (low := each.lower()).upper() == each and len(low) == 1}
+    return spaced.translate(lower)
 
 
 def key(value: Any) -> str:
@@ -75,12 +74,7 @@ def key(value: Any) -> str:
         return fold(value)
     if isinstance(value, bool) or value is None:
         return str(value).lower()
-    return format(value, "g") if isinstance(value, float) and value == int_or(value) else str(value)
-
-
-def int_or(value: float) -> float:
-    """The whole number that a float is, or the nearest below; infinities as they are."""
-    return value if value in (float("inf"), float("-inf")) or value != value else float(int(value))
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 class When(NamedTuple):
@@ -132,18 +126,18 @@ class Words:
         for text in given:
             spaced = " ".join(_SENTENCE.sub(". ", text).split())
             self._texts.append((spaced, fold(spaced)))
+            if (seen := " ".join(plain(spaced).split())) != spaced:
+                self._texts.append((seen, fold(seen)))  # as `links` gives what they wrote
             found, rest = moments(text)
             for when in found:
                 if when.month is not None and when.day is not None:
                     self._dates.add((when.year, when.month, when.day))
                 if when.clock is not None:
                     self._clocks.add(when.clock)
-            self._years.update(int(each) for each in re.findall(rf"\b{_YEAR}\b", text))
-            for number in _NUMBER.findall(_NO_AMOUNT.sub(" \0 ", rest)):
-                if len(number) <= _LONG:
-                    digits = number.replace(",", "")
-                    # Of a long whole one, such as an account has, every digit counts.
-                    self._numbers.add(float(digits) if "." in digits else int(digits))
+            self._years.update(int(each) for each in re.findall(rf"\b{YEAR}\b", text))
+            for written in _NUMBER.findall(_NO_AMOUNT.sub(" \0 ", _apart(rest))):
+                if len(written) <= _LONG and (number := _number(written)) is not None:
+                    self._numbers.add(number)
 
     def contain(self, value: Any, naming: frozenset[str] | None = None) -> bool:
         """Whether a leaf is there, whole.
@@ -156,11 +150,14 @@ class Words:
         self._look()
         if isinstance(value, int | float):
             return value in self._numbers
-        wanted = fold(str(value)).rstrip("/")
-        if not wanted:
+        wanted = fold(str(value))
+        if not wanted.strip("/") or (naming is not None and (_is_padded(wanted) or not _says_something(wanted))):
             return False
-        bare = re.sub(r"^https?://", "", wanted)
-        return any(_found(raw, low, bare, naming) for raw, low in self._texts) or self._when(wanted)
+        bare = _bare(wanted)
+        exact = str(value) if _CASED.fullmatch(str(value)) else ""
+        return any(
+            _found(raw, low, bare, naming, exact) and _same_scheme(wanted, bare, low) for raw, low in self._texts
+        ) or self._when(wanted)
 
     def _when(self, wanted: str) -> bool:
         if len(wanted) > _WHEN or not any(each.isdigit() for each in wanted):
@@ -179,16 +176,66 @@ class Words:
         return (None, month, day) in self._dates and (when.year is None or not self._years or when.year in self._years)
 
 
+def _number(written: str) -> int | float | None:
+    """What a number is that can be read in one way only. Of a long whole one, every digit counts."""
+    if _GROUPED.fullmatch(written):
+        written = re.sub(r"[,'\u2019]", "", written)
+    elif _COMMA.fullmatch(written):
+        written = written.replace(",", ".")
+    elif not _SINGLE.fullmatch(written):
+        return None
+    return float(written) if "." in written else int(written)
+
+
+def _bare(wanted: str) -> str:
+    """A link without its scheme and its last slash; anything else as it is."""
+    return wanted.removeprefix("https://").removeprefix("http://").rstrip("/") if _HOSTED.match(wanted) else wanted
+
+
+def _same_scheme(wanted: str, bare: str, low: str) -> bool:
+    """Whether a link is as safe as what they wrote, and a link at all: `http` is not `https`, nor a file a host."""
+    if wanted == bare or wanted.removesuffix("/") == bare:
+        return True
+    if wanted.startswith("http://") and f"https://{bare}" in low:
+        return False
+    return wanted.removesuffix("/") in low or not bare.endswith(tuple(f".{each}" for each in _FILES))
+
+
+def _apart(text: str) -> str:
+    """A text in which no amount can be found inside the number of an account or a telephone, or inside a link."""
+    for each in links(text):
+        if not each.isdigit():
+            text = text.replace(each, " \0 ")
+    return text
+
+
+def _says_something(wanted: str) -> bool:
+    """Whether there is a letter or a figure in it: marks alone are everywhere."""
+    return any(map(str.isalnum, wanted))
+
+
+def _is_padded(wanted: str) -> bool:
+    """Whether it is a short number with marks around it, which is as much everywhere in prose as without them."""
+    core = wanted.removeprefix("https://").removeprefix("http://").strip(_PADDING)
+    return core != wanted and len(core) < _TOLD and core.isdigit()
+
+
 def whole(text: str, wanted: str) -> bool:
     """Whether a folded text has another in it, and not as a part of a longer word or number."""
     return wanted != "" and _found("", text, wanted, None)
 
 
-def _found(raw: str, low: str, wanted: str, naming: frozenset[str] | None) -> bool:
+def _found(raw: str, low: str, wanted: str, naming: frozenset[str] | None, exact: str = "") -> bool:
+    """Whether it is there whole; `exact` is how it must be written if its case tells it from others."""
     start = low.find(wanted)
     while start >= 0:
         end = start + len(wanted)
-        if not _glued(low, start, end) and (naming is None or _named(raw, low, start, end, naming)):
+        written = raw[start:end]
+        if (
+            not _glued(low, start, end)
+            and (naming is None or _named(raw, low, start, end, naming))
+            and (written == exact or not (exact or _CASED.fullmatch(written)))
+        ):
             return True
         start = low.find(wanted, start + 1)
     return False
@@ -196,34 +243,48 @@ def _found(raw: str, low: str, wanted: str, naming: frozenset[str] | None) -> bo
 
 def _glued(low: str, start: int, end: int) -> bool:
     """Whether it is only a part of a longer word, address, number or link."""
+    address = "@" in low[start:end]
     before, at = (low[start - 1], low[start - 2 : start - 1]) if start else (" ", "")
-    if before.isalnum() or before in "_@+/":
-        if not low.endswith("://", 0, start):
+    if low.endswith("://", 0, start):
+        if _INSIDE.search(low[max(0, start - _LINKED) : start - 3]):  # a link inside another is none of theirs
             return True
-    elif (before in ".-" and at.isalnum()) or (before in ":," and at.isdigit()):
+    elif _joins(before):
+        return True
+    if _links_up(before, at, _BEFORE) or (address and at.isalnum() and before in _IN_ADDRESSES):
         return True
     after, then = low[end : end + 1], low[end + 1 : end + 2]
-    if not after:
-        return False
-    if after.isalnum() or after in "_@+/":
+    return after != "" and (_joins(after) or _links_up(after, then, _AFTER))
+
+
+def _joins(char: str) -> bool:
+    """Whether a character is a part of the word, address or link that it touches, seen or unseen."""
+    if char.isalnum() or char in "_@+/\\":
         return True
-    return (after in ".-" and then.isalnum()) or (after in ":," and then.isdigit())
+    return not char.isascii() and unicodedata.category(char) in _ATTACHED
+
+
+def _links_up(char: str, beyond: str, marks: str) -> bool:
+    """Whether a mark joins what is on both sides of it."""
+    if beyond.isdigit() and char in ":,'\u2019\u2012\u2013":
+        return True
+    return char in marks and beyond.isalnum()
 
 
 def _named(raw: str, low: str, start: int, end: int, naming: frozenset[str]) -> bool:
     """Whether it is used as a name there."""
     if _MARKED.search(low[start:end]):
         return True
-    if raw[start - 1 : start] in _QUOTES and start and raw[end : end + 1] in _QUOTES and end < len(raw):
+    if raw[start - 1 : start] in QUOTES and start and raw[end : end + 1] in QUOTES and end < len(raw):
         return True
     before = low[max(0, start - 32) : start].rstrip()
     previous, following = re.search(r"\w*\W?$", before), re.match(r"\W?\w*", low[end : end + 24].lstrip())
     last, first = (each[0].strip(" .,;:!?'\"()") if each else "" for each in (previous, following))
     if naming & {last, first} or last in _BEFORE_A_NAME:
         return True
-    begins = not before or before[-1] in ".!?:;\0" or before[-1] in _QUOTES
+    begins = not before or before[-1] in ".!?:;\0" or before[-1] in QUOTES
     words = raw[start:end].split(" ")
     return any(
-        (word[:1].isupper() and not (begins and number == 0)) or not (word.islower() or word.istitle())
+        (word[:1].isupper() and not (begins and number == 0))
+        or (word.upper() != word.lower() and not (word.islower() or word.istitle()))
         for number, word in enumerate(words)
     )

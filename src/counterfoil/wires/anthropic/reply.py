@@ -10,6 +10,7 @@ from counterfoil.types.request import Reply, Stop, Usage
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._guard import guarded
 from counterfoil.wires._ids import Calls
+from counterfoil.wires._lookups import all_cited
 from counterfoil.wires._open import UNFINISHED, cut
 from counterfoil.wires._stops import derive, word
 from counterfoil.wires.anthropic.blocks import NAME, read_content, write_reply_block
@@ -87,7 +88,7 @@ def read_reply(body: Body, plan: Plan = NO_PLAN) -> Reply:
     body = fields.without(body, DEFAULTS)
     kept = fields.leftover(body, ("type", "role", "content", "stop_reason", "usage", "id", "model"))
     return Reply(
-        Message("assistant", blocks),
+        Message("assistant", all_cited(blocks, NAME, "citations")),
         stop,
         raw,
         usage,

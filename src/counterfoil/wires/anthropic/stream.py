@@ -22,6 +22,7 @@ from counterfoil.wires import _fields as fields
 from counterfoil.wires._envelope import unwrap_arguments, wrap_arguments
 from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._ids import Calls
+from counterfoil.wires._lookups import cited
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires._sequence import Sequencer
 from counterfoil.wires._stops import derive, word
@@ -131,7 +132,7 @@ class Reader:
         opened = self._open.pop(event.get("index", -1), None)
         if opened is None:
             raise WireError(f"{NAME} stream: block {event.get('index')!r} stops, which is not open")
-        stop = BlockStop(opened.block.index, opened.whole(self._plan))
+        stop = BlockStop(opened.block.index, cited(opened.whole(self._plan), NAME, "citations"))
         if isinstance(stop.block, ToolCall):
             self._called = True
             self._last = stop

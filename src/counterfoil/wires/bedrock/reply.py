@@ -8,6 +8,7 @@ from counterfoil.types.message import Block, Message, ToolCall
 from counterfoil.types.request import Reply, Stop, Usage
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._guard import guarded
+from counterfoil.wires._lookups import all_cited
 from counterfoil.wires._open import UNFINISHED, cut
 from counterfoil.wires._scribe import Scribe
 from counterfoil.wires._stops import derive, word
@@ -80,7 +81,7 @@ def read_reply(body: Body, plan: Plan = NO_PLAN) -> Reply:
     if blocks:
         blocks = (*blocks[:-1], settle(blocks[-1], stop))
     usage = read_usage(fields.maybe(body, "usage", dict, ""), "/usage")
-    return Reply(Message("assistant", blocks), stop, raw, usage, ext=reply_ext(body))
+    return Reply(Message("assistant", all_cited(blocks, NAME, "citations")), stop, raw, usage, ext=reply_ext(body))
 
 
 def reply_ext(body: Body) -> dict[str, Any]:

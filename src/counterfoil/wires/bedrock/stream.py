@@ -21,6 +21,7 @@ from counterfoil.types.stream import (
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._envelope import wrap_arguments
 from counterfoil.wires._guard import guarded, guarded_feed
+from counterfoil.wires._lookups import cited
 from counterfoil.wires._open import UNFINISHED, OpenBlock, cut
 from counterfoil.wires._sequence import Sequencer
 from counterfoil.wires._stops import derive, word
@@ -165,7 +166,7 @@ class Reader:
                 block = self._whole(data, opened.text, extra)
             case _:
                 block = Text(opened.text, ext=fields.ext(NAME, extra))
-        return [BlockStop(opened.index, block)]
+        return [BlockStop(opened.index, cited(block, NAME, "citations"))]
 
     def _empty_text(self, index: int) -> Iterable[StreamEvent]:
         events = self._begin(index, Text(""))

@@ -10,6 +10,7 @@ from counterfoil.wires import _chat as chat
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._guard import guarded
 from counterfoil.wires._ids import Calls
+from counterfoil.wires._lookups import mark
 from counterfoil.wires._stops import derive, word
 from counterfoil.wires.cohere.messages import NAME, noted_plan, read_message, slot, write_call
 from counterfoil.wires.wire import NO_PLAN, Body, Plan
@@ -22,6 +23,7 @@ STOPS: dict[str, Stop] = {
     "ERROR": "other",
     "TIMEOUT": "other",
 }
+_CITED = frozenset({"citations"})
 DEFAULTS: Body = {"id": "chat-0"}
 """What we write where we have nothing to say and the format demands something: read again, it is nothing."""
 
@@ -57,13 +59,24 @@ def write_usage(usage: Usage) -> Body:
     return fields.fill(body, held)
 
 
+def searched(citations: Any) -> tuple[Opaque, ...]:
+    """The block that ends a reply that cites something else than results of tools, which have labels of their own."""
+    ours = all(
+        fields.obj(source).get("type") == "tool"
+        for citation in fields.arr(citations)
+        for source in fields.arr(fields.obj(citation).get("sources")) or (None,)
+    )
+    return () if ours else mark({"citations": citations}, of=_CITED)
+
+
 @guarded(f"{NAME} reply")
 def read_reply(body: Body, plan: Plan = NO_PLAN) -> Reply:
     """Understand a reply in this format."""
     said = {"role": "assistant", **fields.need(body, "message", dict, f"{NAME} reply")}
     message = read_message(said, f"{NAME} reply/message", Calls(), plan)
     # The content of a reply is always a list.
-    message = Message("assistant", message.blocks, ext=fields.ext(NAME, fields.rest(slot(message), chat.LIST)))
+    blocks = (*message.blocks, *searched(said.get("citations")))
+    message = Message("assistant", blocks, ext=fields.ext(NAME, fields.rest(slot(message), chat.LIST)))
     raw = body.get("finish_reason")
     body = fields.without(body, DEFAULTS)
     kept = fields.leftover(body, ("id", "message", "finish_reason", "usage"))

@@ -27,7 +27,7 @@ from counterfoil.wires._open import OpenBlock
 from counterfoil.wires._sequence import Sequencer
 from counterfoil.wires._stops import derive, word
 from counterfoil.wires.cohere.messages import CONTENT, NAME, PLAN, read_part, slot, speaks_in_content, write_call
-from counterfoil.wires.cohere.reply import DEFAULTS, STOPS, read_usage, write_usage
+from counterfoil.wires.cohere.reply import DEFAULTS, STOPS, read_usage, searched, write_usage
 from counterfoil.wires.wire import NO_PLAN, Body, Plan
 
 
@@ -41,6 +41,7 @@ class Reader:
         self._count = 0
         self._ended = False
         self._message: dict[str, Any] = {}
+        self._marks: tuple[Opaque, ...] = ()
 
     def feed(self, event: Body, /) -> Sequence[StreamEvent]:
         """Take one event."""
@@ -76,6 +77,7 @@ class Reader:
             case "citation-start":
                 citation = message.get("citations")
                 grow(self._message, {"citations": [citation]})
+                self._marks = self._marks or searched([citation])
             case "message-end":
                 self._end(event, delta, events)
             case _:
@@ -89,7 +91,12 @@ class Reader:
         if not self._ended:
             self._stop(events)
             events += self._calls.finish(whole=False)
+            self._mark(events)
         return events
+
+    def _mark(self, events: list[StreamEvent]) -> None:
+        events += [BlockStop(self._count, block) for block in self._marks]
+        self._marks = ()
 
     def _begin(self, content: Body, events: list[StreamEvent]) -> None:
         self._stop(events)
@@ -136,6 +143,7 @@ class Reader:
         stops = self._calls.finish(whole=True)
         self._blocks += [stop.block for stop in stops]
         events += stops
+        self._mark(events)
         raw = delta.get("finish_reason")
         if speaks_in_content(self._blocks):
             self._message[CONTENT] = True

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from counterfoil.types.error import ModelError
-from counterfoil.types.message import Message, ToolCall
+from counterfoil.types.message import Message, Opaque, ToolCall
 from counterfoil.types.request import Reply, Stop, Usage
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._guard import guarded
+from counterfoil.wires._lookups import mark
 from counterfoil.wires._stops import derive, word
 from counterfoil.wires.gemini.parts import NAME, Ear, server, write_parts
 from counterfoil.wires.wire import NO_PLAN, Body, Plan
@@ -43,6 +44,8 @@ STOPS: dict[str, Stop] = {
 _COUNTS = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount")
 _TOOLS = "toolUsePromptTokenCount"
 _TOTAL = "totalTokenCount"
+_SEARCHED = frozenset({"groundingMetadata", "groundingAttributions", "urlContextMetadata", "citationMetadata", _TOOLS})
+"""What a candidate, or the usage, says of what was looked up."""
 OURS = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
 
 
@@ -104,6 +107,11 @@ def extra_of(body: Body, candidate: Body | None, more: list[Any]) -> Body:
     return extra
 
 
+def searched(candidate: Body | None, usage: Body | None) -> tuple[Opaque, ...]:
+    """The block that ends a reply before which something was looked up."""
+    return mark(candidate or {}, usage or {}, of=_SEARCHED)
+
+
 @guarded("a reply of gemini")
 def read_reply(body: Body, plan: Plan = NO_PLAN) -> Reply:
     """Understand a reply of generateContent."""
@@ -115,11 +123,12 @@ def read_reply(body: Body, plan: Plan = NO_PLAN) -> Reply:
     parts = fields.objects(content.get("parts") or [], where)
     blocks = tuple([ear.part(part, f"{where}/{index}") for index, part in enumerate(parts)])
     stop, raw = stop_of(body, candidate, any(isinstance(block, ToolCall) for block in blocks))
+    usage = fields.maybe(body, "usageMetadata", dict, "")
     return Reply(
-        Message("assistant", blocks),
+        Message("assistant", (*blocks, *searched(candidate, usage))),
         stop,
         raw,
-        read_usage(fields.maybe(body, "usageMetadata", dict, "")),
+        read_usage(usage),
         fields.maybe(body, "modelVersion", str, ""),
         fields.maybe(body, "responseId", str, ""),
         fields.ext(NAME, extra_of(body, candidate, more)),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from counterfoil.types.message import Block, Reasoning, Text, ToolCall
+from counterfoil.types.message import Block, Opaque, Reasoning, Text, ToolCall
 from counterfoil.types.stream import (
     BlockDelta,
     BlockStart,
@@ -30,6 +30,7 @@ from counterfoil.wires.gemini.reply import (
     last_candidate,
     read_usage,
     refuse_error,
+    searched,
     stop_of,
 )
 from counterfoil.wires.wire import NO_PLAN, Body, Plan
@@ -52,6 +53,7 @@ class Reader:
         self._candidate: Body = {}
         self._seen: Body | None = None
         """The body that said why the reply ended."""
+        self._marks: tuple[Opaque, ...] = ()
 
     def feed(self, event: Body, /) -> Sequence[StreamEvent]:
         """Take one chunk."""
@@ -87,6 +89,7 @@ class Reader:
             events += self._part(fields.an_object(part, f"/candidates/0/content/parts/{index}"))
         if "usageMetadata" in event:
             self._usage = fields.obj(event["usageMetadata"])
+        self._marks = self._marks or searched(candidate, self._usage)
         extra = extra_of(event, candidate, more)
         self._candidate |= extra.pop("$candidate", {})
         self._extra |= extra
@@ -101,6 +104,8 @@ class Reader:
         if self._call is not None:
             events.append(self._call.cut())
             self._call = None
+        events += [BlockStop(self._next(), block) for block in self._marks]
+        self._marks = ()
         if self._seen is not None:
             stop, raw = stop_of(self._seen, candidate_of(self._seen)[0], self._called)
             extra = {**self._extra, **({"$candidate": self._candidate} if self._candidate else {})}

@@ -10,6 +10,7 @@ from counterfoil.types.request import Reply, Stop, Usage
 from counterfoil.types.stream import ReplyStart, ReplyStop
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._guard import guarded
+from counterfoil.wires._lookups import all_cited
 from counterfoil.wires._open import UNFINISHED, cut
 from counterfoil.wires._stops import derive, word
 from counterfoil.wires.gemini_interactions.steps import NAME, Ear, server, write_blocks
@@ -108,7 +109,15 @@ def read_reply(body: Body, plan: Plan = NO_PLAN) -> Reply:
     if blocks:
         blocks[-1] = settle(blocks[-1], end.stop)
     id, model = body.get("id") or None, body.get("model") or None
-    return Reply(Message("assistant", tuple(blocks)), end.stop, end.stop_raw, end.usage, model, id, end.ext)
+    return Reply(
+        Message("assistant", all_cited(blocks, NAME, "annotations")),
+        end.stop,
+        end.stop_raw,
+        end.usage,
+        model,
+        id,
+        end.ext,
+    )
 
 
 def frame(start: ReplyStart, end: ReplyStop) -> Body:

@@ -21,6 +21,7 @@ from counterfoil.types.stream import (
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._envelope import wrap_arguments
 from counterfoil.wires._guard import guarded, guarded_feed
+from counterfoil.wires._lookups import cited
 from counterfoil.wires._open import OpenBlock, cut
 from counterfoil.wires._sequence import Sequencer
 from counterfoil.wires.gemini_interactions.reply import STOPS, end_of, frame, settle
@@ -165,10 +166,10 @@ class Reader:
         if opened is None:
             return []
         stop = opened.stop(keep=False)
-        cited: Body = {"annotations": step.annotations} if step.annotations else {}
-        if (cited or step.extra) and isinstance(stop.block, Text):
-            slot = {**fields.own(stop.block.ext, NAME), **cited, **step.extra}
-            stop = BlockStop(stop.index, _replace(stop.block, ext={NAME: slot}))
+        said: Body = {"annotations": step.annotations} if step.annotations else {}
+        if (said or step.extra) and isinstance(stop.block, Text):
+            slot = {**fields.own(stop.block.ext, NAME), **said, **step.extra}
+            stop = BlockStop(stop.index, cited(_replace(stop.block, ext={NAME: slot}), NAME, "annotations"))
             step.annotations, step.extra = [], {}
         return [stop]
 

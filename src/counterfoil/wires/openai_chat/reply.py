@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from counterfoil.types.error import WireError
 from counterfoil.types.message import Block, Message, Opaque, Reasoning, Text, ToolCall
 from counterfoil.types.request import Reply, Stop
@@ -9,6 +11,7 @@ from counterfoil.wires import _chat as chat
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._guard import guarded
 from counterfoil.wires._ids import Calls
+from counterfoil.wires._lookups import mark
 from counterfoil.wires._stops import derive, word
 from counterfoil.wires.openai_chat.messages import FIELD, NAME, REASONING, REFUSAL, read_assistant, slot, write_call
 from counterfoil.wires.wire import NO_PLAN, Body, Plan
@@ -24,6 +27,21 @@ DEFAULTS: Body = {"id": "chatcmpl-0", "model": "", "created": 0}
 """What we write where we have nothing to say and the format demands something: read again, it is nothing."""
 CHOICE = "$choice"
 OTHERS = "$choices"
+SEARCHED = frozenset(
+    {
+        "annotations",  # OpenAI's search models, OpenRouter
+        "context",  # Azure, on data of one's own
+        "executed_tools",  # Groq's compound models
+        "citations",  # Perplexity, xAI
+        "search_results",
+        "web_search",  # Zhipu
+        "search_info",  # DashScope
+        "num_search_queries",  # in the usage: Perplexity
+        "num_sources_used",  # xAI
+        "server_tool_use",  # OpenRouter
+    }
+)
+"""Where hosts say what was searched or run before the model wrote: in the message, beside it, in the usage."""
 
 
 def stop_of(raw: str | None, blocks: tuple[Block, ...]) -> Stop:
@@ -31,6 +49,11 @@ def stop_of(raw: str | None, blocks: tuple[Block, ...]) -> Stop:
     if any(isinstance(block, Text) and REFUSAL in slot(block) for block in blocks):
         return "refused"
     return derive(STOPS, raw, any(isinstance(block, ToolCall) for block in blocks))
+
+
+def searched(*said: Body) -> tuple[Opaque, ...]:
+    """The block that ends a reply whose host searched: told by what it says beside the fields of the format."""
+    return mark(*said, of=SEARCHED)
 
 
 def stop_word(stop: Stop, raw: str | None) -> str:
@@ -58,6 +81,8 @@ def read_reply(body: Body, plan: Plan = NO_PLAN) -> Reply:
         kept[CHOICE] = rest
     if len(choices) > 1:
         kept[OTHERS] = choices[1:]
+    if marks := searched(choice["message"], body, fields.sub(body, "usage")):
+        message = msgspec.structs.replace(message, blocks=(*message.blocks, *marks))
     return Reply(
         message,
         stop_of(raw, message.blocks),

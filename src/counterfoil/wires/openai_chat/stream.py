@@ -23,7 +23,7 @@ from counterfoil.wires._guard import guarded, guarded_feed
 from counterfoil.wires._ids import Calls
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires.openai_chat.messages import FIELD, NAME, REASONING, REFUSAL, slot, write_call
-from counterfoil.wires.openai_chat.reply import CHOICE, DEFAULTS, stop_of, stop_word
+from counterfoil.wires.openai_chat.reply import CHOICE, DEFAULTS, SEARCHED, searched, stop_of, stop_word
 from counterfoil.wires.wire import NO_PLAN, Body, Plan
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls"})
@@ -45,6 +45,7 @@ class Reader(ChunkReader):
         self._kept: dict[str, Any] = {}
         self._choice: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
+        self._marks: tuple[Opaque, ...] = ()
 
     @guarded_feed(f"{NAME} stream")
     def _feed(self, event: Body, /) -> list[StreamEvent]:
@@ -54,6 +55,9 @@ class Reader(ChunkReader):
             self._beside(event, events)
         if (usage := event.get("usage")) is not None:
             self._usage = chat.read_usage(usage, NAME)
+            self._marks = self._marks or searched(usage)
+        if not SEARCHED.isdisjoint(event):
+            self._marks = self._marks or searched(event)
         for choice in fields.items(event, "choices"):
             # One reply is read, the first; an index may be missing.
             if not choice.get("index"):
@@ -65,6 +69,8 @@ class Reader(ChunkReader):
         """End the stream: without a finish reason it was cut, and open calls are not to be run."""
         events: list[StreamEvent] = []
         self._finish(events, whole=self._finished)
+        events += [BlockStop(self._count, block) for block in self._marks]
+        self._marks = ()
         if self._finished:
             if self._choice:
                 self._kept[CHOICE] = self._choice
@@ -105,6 +111,7 @@ class Reader(ChunkReader):
         if refusal := delta.get("refusal"):
             self._more(Text("", ext={NAME: {REFUSAL: True}}), refusal, events)
         if not known:
+            self._marks = self._marks or searched(delta)
             grow(self._message, fields.leftover(delta, (*_DELTA, self._field or "role")), strings=True)
 
     def _more(self, block: Text | Reasoning, text: str, events: list[StreamEvent]) -> None:

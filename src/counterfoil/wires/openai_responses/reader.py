@@ -11,6 +11,7 @@ from counterfoil.types.message import Block, Opaque, Reasoning, Text, ToolCall
 from counterfoil.types.stream import BlockDelta, BlockStart, BlockStop, ReplyStart, ReplyStop, StreamEvent
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._guard import guarded, guarded_feed
+from counterfoil.wires._lookups import cited
 from counterfoil.wires._open import OpenBlock
 from counterfoil.wires.openai_responses.content import NAME, REFUSAL
 from counterfoil.wires.openai_responses.items import ITEM, MORE, Ear, said_of
@@ -35,6 +36,8 @@ class _Item:
         self.body = dict(body)
         self.blocks: dict[int, OpenBlock] = {}
         self.started = False
+        self.cited: set[int] = set()
+        """The places of the texts of which an event said that they cite something: some hosts say it nowhere else."""
         self.done = False
 
 
@@ -64,6 +67,10 @@ class Reader:
                 return self._part(event)
             case "response.reasoning_summary_part.added":
                 return self._delta({**event, "delta": "\n\n"}) if event.get("summary_index") else ()
+            case "response.output_text.annotation.added":
+                if (item := self._find(event)) is not None:
+                    item.cited.add(event.get("content_index") or 0)
+                return ()
             case "response.output_item.done":
                 return self._done(event)
             case "response.created":
@@ -175,7 +182,8 @@ class Reader:
             self._blocks.append(whole)
             self._held = BlockStop(first.index, whole)
             return events
-        for place, block in enumerate(self._ear.item(body, "item")):
+        for place, each in enumerate(self._ear.item(body, "item")):
+            block = cited(each, NAME, "annotations", told=place in item.cited)
             opened = item.blocks.get(place)
             if opened is None and not isinstance(block, Opaque):
                 bare = msgspec.structs.replace(block, text="") if isinstance(block, Text | Reasoning) else block

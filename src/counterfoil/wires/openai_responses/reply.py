@@ -11,6 +11,7 @@ from counterfoil.types.request import Reply, Stop, Usage
 from counterfoil.types.stream import ReplyStart, ReplyStop
 from counterfoil.wires import _fields as fields
 from counterfoil.wires._guard import guarded
+from counterfoil.wires._lookups import all_cited
 from counterfoil.wires._open import UNFINISHED, cut
 from counterfoil.wires._stops import derive, word
 from counterfoil.wires._verbatim import SameIds, SameNames
@@ -146,7 +147,7 @@ def read_reply(body: Body, plan: Plan = NO_PLAN) -> Reply:
     blocks = [block for index, item in enumerate(items) for block in ear.item(item, f"/output/{index}")]
     stop, raw = stop_of(body, blocks)
     return Reply(
-        Message("assistant", tuple(settle(blocks, stop))),
+        Message("assistant", all_cited(settle(blocks, stop), NAME, "annotations")),
         stop,
         raw,
         read_usage(fields.maybe(body, "usage", dict, "")),
