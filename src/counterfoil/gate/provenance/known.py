@@ -24,10 +24,11 @@ from counterfoil.gate.provenance.leaves import (
     walk,
 )
 from counterfoil.gate.provenance.plan import Plan, Result
+from counterfoil.gate.provenance.read import Read
 from counterfoil.gate.provenance.typed import Typed, bared
-from counterfoil.gate.provenance.words import Words, fold, key, whole
+from counterfoil.gate.provenance.words import Words, key, whole
 from counterfoil.tools.guess import Handling, words_of
-from counterfoil.types.handle import Handle, told
+from counterfoil.types.handle import Handle
 from counterfoil.types.json import is_object
 from counterfoil.types.label import NEUTRAL, Integrity, Label, Leaves, Origin, join, join_all, lowest
 from counterfoil.types.plan import Intent
@@ -40,67 +41,6 @@ _SEARCHED = 1_000_000
 _AS_INPUT: dict[Origin, Integrity] = {Origin.USER: "user", Origin.CONFIG: "config", Origin.CLEAN: "config",
                                       Origin.TYPED: "typed", Origin.MODEL: "untrusted",
                                       Origin.OUTSIDE: "untrusted"}  # fmt: skip
-
-
-class _Read:
-    """One text: a result, or what was said. It is looked into later, if at all."""
-
-    __slots__ = ("_folded", "_text", "_value", "arguments", "call_id", "clean", "label", "leaves", "tool")
-
-    def __init__(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        text: str | Callable[[], str],
-        label: Label,
-        leaves: Leaves | None = None,
-        clean: bool = False,
-        call_id: str = "",
-    ) -> None:
-        self.tool = tool
-        self.call_id = call_id
-        self.arguments = arguments
-        self._text = text
-        self.label = label
-        self.leaves = leaves
-        self.clean = clean
-        self._value: Any = self
-        self._folded: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The whole of it."""
-        if not isinstance(self._text, str):
-            self._text = self._text()
-        return self._text
-
-    @property
-    def source(self) -> str:
-        """What it is, in words."""
-        return told(self.label.source or self.tool, self.arguments) if self.arguments else self.label.source
-
-    @property
-    def folded(self) -> str:
-        """The text as values are compared with it."""
-        if self._folded is None:
-            self._folded = fold(self.text)
-        return self._folded
-
-    @property
-    def value(self) -> Any:
-        """What the result is as JSON; `None` if it is not, or was cut. Kept, once asked for."""
-        if self._value is self:
-            self._value = self.decoded()
-        return self._value
-
-    def decoded(self) -> Any:
-        """The same, not kept."""
-        if self.leaves is not None and self.leaves.text:
-            return self.text
-        try:
-            return msgspec.json.decode(self.text)
-        except msgspec.DecodeError:
-            return None
 
 
 _Given = tuple[str, Mapping[str, Any], str | Callable[[], str], Label, Leaves | None, bool, str]
@@ -133,9 +73,9 @@ class Known:
         self._values: dict[str, dict[str, Origin]] = {}
         self._secrets: set[str] = set()
         self._unsorted: list[_Given] = []
-        self._pending: list[_Read] = []
-        self._reads: dict[str, list[_Read]] = {}
-        self._texts: list[_Read] = []
+        self._pending: list[Read] = []
+        self._reads: dict[str, list[Read]] = {}
+        self._texts: list[Read] = []
         self._spoke = False
         self._marked = NEUTRAL
         """The label that the two below are of."""
@@ -156,7 +96,7 @@ class Known:
             self._user.add(text)
         elif label.integrity == "config":
             self._config.add(text)
-        read = _Read("", {}, text, label, call_id=call_id)
+        read = Read("", {}, text, label, call_id=call_id)
         if label.integrity == "typed":
             self._typed.add_text(text, read)
         self._join(label)
@@ -182,7 +122,7 @@ class Known:
         """Put what was read where it is looked for. Most of it never is."""
         unsorted, self._unsorted = self._unsorted, []
         for given in unsorted:
-            read = _Read(*given)
+            read = Read(*given)
             self._reads.setdefault(read.tool, []).append(read)
             if read.leaves is not None:
                 self._pending.append(read)
@@ -413,7 +353,7 @@ class Known:
         for read in pending:
             self._look_into(read)
 
-    def _look_into(self, read: _Read) -> None:
+    def _look_into(self, read: Read) -> None:
         assert read.leaves is not None, "a result without labels inside is not looked into"
         value = read.decoded()
         if value is None and read.label.integrity == "typed":
@@ -431,7 +371,7 @@ class Known:
                 place = f"{read.tool} {leaf.path}"
                 places[place] = min(origin, places.get(place, origin))
 
-    def _singled_out(self, read: _Read, found: Sequence[Any]) -> int | None:
+    def _singled_out(self, read: Read, found: Sequence[Any]) -> int | None:
         """Which record the requester's own words singled out, or this run made."""
         assert read.leaves is not None, "a result without labels inside is not looked into"
         if read.leaves.made:
@@ -448,7 +388,7 @@ class Known:
         exact = [n for n, record in enumerate(found) if is_object(record) and named & set(_texts(record))]
         return exact[0] if len(exact) == 1 else None
 
-    def _theirs(self, value: Any, argument: str, read: _Read) -> bool:
+    def _theirs(self, value: Any, argument: str, read: Read) -> bool:
         """Whether a look-up is by a phrase or a name of the requester's: their single words would find anything."""
         phrase = isinstance(value, str) and " " in value.strip()
         if self._user.contain(value, None if phrase else frozenset(words_of(argument))):
