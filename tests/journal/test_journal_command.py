@@ -133,7 +133,7 @@ def test_bad_usage_is_a_sentence(cli: Run, postgres: PostgresServer) -> None:
     for arguments, said in {
         ("journal", "export"): "say which run, or --all",
         ("journal", "export", "--all", "run-1"): "say which run, or --all",
-        ("journal", "import", "nowhere.jsonl"): "No such file",
+        ("journal", "import", "nowhere.jsonl"): "there is no nowhere.jsonl: check the path",
         ("journal", "copy", "--from", "counterfoil.db", "--to", "counterfoil.db"): "the same journal",
         ("journal", "copy", "--from", "nowhere.db", "--to", "x.db"): "there is no journal at nowhere.db",
         ("runs", "--journal", f"mysql://ada:{PASSWORD}@h/x"): "begins with mysql:",

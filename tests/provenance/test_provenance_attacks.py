@@ -114,7 +114,13 @@ def test_whole_floats_are_told_apart_to_the_last_digit(number: int, more: int) -
 def test_the_words_of_one_line_are_not_a_text_of_several() -> None:
     at = planned("Share it with bob as 'tidy up rm -rf /data'.", "share", "file_id", "who", "right")
     assert at.why("share", right="tidy up rm -rf /data", who="bob") is None
-    assert at.wrong("share", right="tidy up\nrm -rf /data", who="bob") == {"right": "tidy up\nrm -rf /data"}
+    for other in (
+        "tidy up\nrm -rf /data",
+        "tidy up rm -rf /data\n",
+        "tidy up rm\u2028-rf /data",
+        "tidy\x1fup rm -rf /data",
+    ):
+        assert at.wrong("share", right=other, who="bob") == {"right": other}
 
 
 @pytest.mark.parametrize(("spelt", "why"), [("Ann", None), ("ANN", "ARG_ORIGIN"), ("ann", "ARG_ORIGIN")])

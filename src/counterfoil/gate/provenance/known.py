@@ -203,8 +203,8 @@ class Known:
         if role == "critical" and isinstance(value, str) and _AMOUNT.fullmatch(value):
             value = float(value)  # an amount, and no part of a date or of a number of hours
         short = role in ("target", "resource") and name.isdigit() and len(name) < _SHORT
-        # What they wrote in one line is another text in several: a script, a list of recipients.
-        short = short or (acted_on and isinstance(value, str) and len(value.splitlines()) > 1)
+        # What they wrote in one line is another text in several, or with a control character: a script, a header.
+        short = short or (acted_on and isinstance(value, str) and not value.isprintable())
         if not short and self._user.contain(value, naming):
             return Origin.USER
         if any(self._user.contain(each) for each in how.words.get(argument, {}).get(name, ())):
