@@ -23,10 +23,10 @@ def read_object(text: str) -> tuple[dict[str, Any] | None, str | None]:
     and infinities, numbers too large for a float, and nesting beyond `MAX_DEPTH` (RFC 8259, sections 4 and 6).
     """
     try:
-        value = _decode(text)
+        value = _decode(text)  # an object, or it raises
         # Each key that was written has a colon behind it. As many colons as keys: none was repeated, nothing is nested.
         # The decoder itself refuses NaN, overflow and halves of surrogate pairs.
-        if is_object(value) and text.count(":") == len(value) and "[" not in text:
+        if text.count(":") == len(value) and "[" not in text:
             return value, None
         # For the others one look in C: if nothing is lost by decoding and encoding again, no key was repeated.
         shallow = text.count("{") + text.count("[") <= MAX_DEPTH
