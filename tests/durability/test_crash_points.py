@@ -9,7 +9,7 @@ import pytest
 from figures import report
 from lives import answers
 from postgres_server import PostgresServer
-from scale import times
+from scale import shows, times
 
 KILLS = times(1_000, 10_000)
 ON_POSTGRES = times(100, 1_000)
@@ -66,8 +66,12 @@ def test_kills_of_workers_on_postgres_lose_and_repeat_nothing(postgres: Postgres
 
 @pytest.mark.parametrize("control", ["commit_does_not_wait", "resume_runs_again"])
 def test_without_the_rule_effects_are_repeated(control: str) -> None:
-    assert survey(times(80, 1_000), control=control).total["repeated"] > 1, "the tests above would not see it"
+    assert shows(lambda: survey(times(80, 1_000), control=control).total["repeated"] > 1), (
+        "the tests above would not see it"
+    )
 
 
 def test_who_believes_that_a_call_has_happened_loses_effects() -> None:
-    assert survey(times(120, 1_000), control="resume_believes").total["lost"] > 0, "the tests above would not see it"
+    assert shows(lambda: survey(times(120, 1_000), control="resume_believes").total["lost"] > 0), (
+        "the tests above would not see it"
+    )

@@ -8,7 +8,7 @@ from typing import Any
 from figures import report
 from lives import answers
 from postgres_server import PostgresServer
-from scale import times
+from scale import shows, times
 
 ZOMBIES = times(20, 200)
 
@@ -39,5 +39,8 @@ def test_a_worker_that_stood_still_writes_nothing_more_and_its_result_comes_late
 
 
 def test_without_the_fence_it_does_again_what_was_done(postgres: PostgresServer) -> None:
-    total, _ = survey(postgres.database(), times(4, 40), "before ChainedLog.commit", control="unfenced")
-    assert total["repeated"] > 0, "the test above would not see it"
+    def repeats() -> bool:
+        total, _ = survey(postgres.database(), times(4, 40), "before ChainedLog.commit", control="unfenced")
+        return total["repeated"] > 0
+
+    assert shows(repeats), "the test above would not see it"
