@@ -20,7 +20,8 @@ import msgspec
 from counterfoil.gate.provenance.leaves import scalars
 from counterfoil.gate.provenance.plan import resolve, same
 from counterfoil.gate.provenance.policy import rule
-from counterfoil.gate.provenance.words import LINK, key
+from counterfoil.gate.provenance.spelt import LINK
+from counterfoil.gate.provenance.words import key
 from counterfoil.tools.result import to_json
 from counterfoil.types.json import canonical
 from evals.agentdojo.play import Play

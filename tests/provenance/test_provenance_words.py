@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.gate.provenance.words import Words, fold, key, links, moments
+from counterfoil.gate.provenance.spelt import links
+from counterfoil.gate.provenance.words import Words, fold, key, moments, whole
 
 ORDER = (
     "Please refund GB29NWBK60161331926819 the 12.00 from May 15th, 2024 and tell 'sarah.connor@gmail.com' at 10:00. "
@@ -319,6 +320,7 @@ def test_a_whole_number_goes_by_all_its_digits(value: float) -> None:
     [
         ("Pay to IBAN DE89 3704 0044 0532 0130 00.", 130),
         ("Pay to IBAN DE89 3704 0044 0532 0130 00.", 3704),
+        ("Pay to IBAN DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000.", 130),
         ("Call 030 1234567.", 1234567),
         ("See https://x.example/500/x", 500),
         ("Mail ann.Smith@x.example.", "smith@x.example"),
@@ -357,3 +359,11 @@ def test_marks_alone_name_nobody(mark: str) -> None:
 def test_in_a_script_without_capitals_not_every_word_is_a_name() -> None:
     order = "\u0627\u062d\u0630\u0641 \u0643\u0644 \u0627\u0644\u0645\u0644\u0641\u0627\u062a"
     assert not words(order).contain("\u0643\u0644", frozenset({"path"}))
+
+
+@pytest.mark.parametrize("text", ["a://x " * 20_000, ("/" * 2000 + " a://x/y ") * 200, "x" * 100_000, "://x" * 20_000])
+def test_a_long_text_of_an_outsiders_is_looked_through_in_no_time(text: str) -> None:
+    """It would take hours if each place were looked at from each place."""
+    assert not whole(text, "x.example")
+    assert not whole(text, "a.example/x")
+    assert isinstance(whole(text, "x"), bool)

@@ -202,14 +202,14 @@ class Known:
         naming = frozenset(words_of(argument)) - {"id", "ids"} if acted_on else None
         if role == "critical" and isinstance(value, str) and _AMOUNT.fullmatch(value):
             value = float(value)  # an amount, and no part of a date or of a number of hours
-        short = role in ("target", "resource") and name.isdigit() and len(name) < _SHORT
+        elsewhere = role in ("target", "resource") and name.isdigit() and len(name) < _SHORT
         # What they wrote in one line is another text in several, or with a control character: a script, a header.
-        short = short or (acted_on and isinstance(value, str) and not value.isprintable())
-        if not short and self._user.contain(value, naming):
+        elsewhere = elsewhere or (acted_on and isinstance(value, str) and not value.isprintable())
+        if not elsewhere and self._user.contain(value, naming):
             return Origin.USER
         if any(self._user.contain(each) for each in how.words.get(argument, {}).get(name, ())):
             return Origin.USER
-        if name in self._vouched or (not short and self._config.contain(value, naming)):
+        if name in self._vouched or (not elsewhere and self._config.contain(value, naming)):
             return Origin.CONFIG
         self._look()
         found, exists = self._values.get(name), False

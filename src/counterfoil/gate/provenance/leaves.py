@@ -17,9 +17,9 @@ from counterfoil.types.label import Integrity, Label, Leaves, join, lowest
 
 _HOST = r"(?:[a-z\d]{1,30}(?:-[a-z\d]{1,30})?\.)"
 _ONE_WORD = re.compile(
-    r"[a-zà-öø-ɏ]{0,24}(?:[-_][a-zà-öø-ɏ]{1,24})?|[-+\d:., TZ/%]{0,40}|"
+    r"[a-zÀ-ÖØ-öø-ɏ]{0,24}(?:[-_][a-zÀ-ÖØ-öø-ɏ]{1,24})?|[-+\d:., TZ/%]{0,40}|"
     rf"[a-z\d%+]{{1,24}}(?:[._-][a-z\d%+]{{1,24}}){{0,2}}@{_HOST}{{1,3}}[a-z]{{2,24}}|{_HOST}{{1,2}}[a-z]{{2,24}}|"
-    r"(?=[^\d]*\d)(?:[^\W\d_]{0,12}[\d_.:#/+-]+){1,9}[^\W\d_]{0,12}|[0-9a-f-]{1,64}",
+    r"(?=[^\d]*\d)(?:[^\W\d_]{0,12}[\d_.:#/+-]++){1,9}[^\W\d_]{0,12}|[0-9a-f-]{1,64}",
     re.I | re.A,
 )
 """What `typed` text may look like: a word or two, an address, a host, a number, a date, an id. Anything more could be

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeGuard
 
 from counterfoil.gate.provenance.leaves import Leaf, integrity_of, is_secret, records
-from counterfoil.gate.provenance.words import LINK, fold, key, whole
+from counterfoil.gate.provenance.spelt import LINK
+from counterfoil.gate.provenance.words import fold, key, whole
 from counterfoil.tools.guess import Handling
 from counterfoil.types.json import is_array, is_object
 from counterfoil.types.label import Leaves

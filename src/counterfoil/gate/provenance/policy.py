@@ -10,7 +10,7 @@ import msgspec
 from counterfoil.gate.provenance.known import Known
 from counterfoil.gate.provenance.leaves import Leaf, fields_of, no_field, scalars, walk
 from counterfoil.gate.provenance.plan import says
-from counterfoil.gate.provenance.words import links
+from counterfoil.gate.provenance.spelt import links
 from counterfoil.tools.guess import Handling
 from counterfoil.tools.trust import Act, RoleName
 from counterfoil.types.json import is_array, is_object

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from typing import Any, Protocol
 
-from counterfoil.gate.provenance.spelt import plain
-from counterfoil.gate.provenance.words import fold, key, links, moments
+from counterfoil.gate.provenance.spelt import links, plain
+from counterfoil.gate.provenance.words import fold, key, moments
 from counterfoil.tools.trust import RoleName
 
 _CLOSE = 4

@@ -6,9 +6,7 @@ import re
 import unicodedata
 from typing import Any, NamedTuple
 
-from counterfoil.gate.provenance.spelt import LINK as LINK
-from counterfoil.gate.provenance.spelt import QUOTES, YEAR, plain
-from counterfoil.gate.provenance.spelt import links as links
+from counterfoil.gate.provenance.spelt import QUOTES, YEAR, links, plain
 
 _MONTHS = re.findall(r"\w+", "january february march april may june july august september october november december")
 _MONTH = {name: number for number, full in enumerate(_MONTHS, 1) for name in (full, full[:3])}
@@ -35,7 +33,8 @@ _SINGLE = re.compile(r"[-+]?(?:\d+|(?:0|\d{4,})\.\d+|\d+\.(?:\d\d?|\d{4,}))")
 _COMMA = re.compile(r"[-+]?\d+,\d\d")
 _SENTENCE = re.compile(r"(?<=[a-z])\.(?=[A-Z][a-z][^\s.@/\d]*[.,;:!?]?(?!\S))")
 """A full stop without a space after it. In a name of a file, an address or a version there is more."""
-_INSIDE = re.compile(r"[/=?&#@][^\s\"'<>(\[]*$")
+_UNBROKEN = re.compile(r"[^\s\"'<>(\[]*")
+_INSIDE = frozenset("/=?&#@")
 _LINKED = 2048
 """How long a link may be that another stands in."""
 _FILES = ("md", "py", "sh", "rs", "pl", "zip", "mov", "cc")
@@ -203,6 +202,7 @@ def _same_scheme(wanted: str, bare: str, low: str) -> bool:
 
 def _apart(text: str) -> str:
     """A text in which no amount can be found inside the number of an account or a telephone, or inside a link."""
+    text = plain(text)  # as `links` gives what it finds
     for each in links(text):
         if not each.isdigit():
             text = text.replace(each, " \0 ")
@@ -246,7 +246,9 @@ def _glued(low: str, start: int, end: int) -> bool:
     address = "@" in low[start:end]
     before, at = (low[start - 1], low[start - 2 : start - 1]) if start else (" ", "")
     if low.endswith("://", 0, start):
-        if _INSIDE.search(low[max(0, start - _LINKED) : start - 3]):  # a link inside another is none of theirs
+        backwards = low[max(0, start - _LINKED) : start - 3][::-1]
+        unbroken = _UNBROKEN.match(backwards)
+        if unbroken is not None and not _INSIDE.isdisjoint(unbroken[0]):  # a link inside another is none of theirs
             return True
     elif _joins(before):
         return True
